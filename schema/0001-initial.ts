@@ -65,7 +65,7 @@ const INDEXES = [
   `create index migrations_with_archive on migrations (archive_bytes)
     where archive_expires_at is not null`,
   `create index migrations_partial on migrations (ended_at)
-    where state = 'exported' and skipped_count > 0`,
+    where state = 'exported' and skipped_count + incomplete_count > 0`,
   `create index migrations_failed on migrations (ended_at)
     where state = 'failed' and reason <> 'cancelled'`,
   `create index migrations_by_archive_check on migrations (archive_checked_at)

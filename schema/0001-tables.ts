@@ -192,6 +192,8 @@ export const initialTables = {
     reused_count: 'integer not null default 0',
     skipped_count: 'integer not null default 0',
     failed_count: 'integer not null default 0',
+    /** Exported repositories with missing LFS objects. Set at the end. */
+    incomplete_count: 'integer not null default 0',
     /** Set while there is an archive. */
     archive_bytes: 'bigint',
     /** The segment of the archive's metadata. */
@@ -220,6 +222,8 @@ export const initialTables = {
     reason: 'text',
     /** Shown to the owner although the repository was exported. */
     warning: 'text',
+    /** The number of LFS objects that its host does not have. */
+    missing_lfs: 'integer not null default 0',
     started_at: 'bigint',
     finished_at: 'bigint',
     /** Its number in the order in which the migration's repositories ended. */
@@ -237,7 +241,7 @@ export const initialTables = {
     /** `finished_order` of the first of them. */
     first_order: 'integer not null',
     finished_at: 'bigint not null',
-    /** A JSON list of `[position, segment key, bytes, milliseconds from start to finished_at, warning?]`. */
+    /** A JSON list of `[position, segment key, bytes, milliseconds from start to finished_at, warning?, missing_lfs?]`. */
     repositories: 'text not null',
   },
 
@@ -294,6 +298,8 @@ export const initialTables = {
     verified: 'text',
     /** Shown to the owner although the repository was exported. */
     warning: 'text',
+    /** The number of LFS objects that the host did not have. */
+    missing_lfs: 'integer not null default 0',
     created_at: 'bigint not null',
     /** When an export last used it, or an archive that contains it was last deleted. */
     last_used_at: 'bigint not null',

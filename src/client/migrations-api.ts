@@ -167,9 +167,11 @@ export class MigrationsApi extends ApiCalls {
   results = async (id: number) =>
     (await this.call('GET', this.#report(id), responses.reportResponse)).repositories
 
-  /** Lists the repositories that could not be exported, with the reasons. */
-  notExported = async (id: number) =>
-    (await this.results(id)).filter(({ reason }) => reason !== null)
+  /** Lists the repositories that could not be exported, or only without some of their LFS objects. */
+  notCompletelyExported = async (id: number) =>
+    (await this.results(id)).filter(
+      ({ reason, missing_lfs_objects: missing }) => reason !== null || (missing ?? 0) > 0,
+    )
 
   /** Lists the caller's own tokens. A token cannot create or revoke tokens. */
   ownTokens() {

@@ -52,7 +52,7 @@ export type ForecastResponse = S.Static<typeof forecastResponse>
 export const repositoryProgressResponse = S.pick(
   wire.repositoryProgressSchema,
   ['full_name', 'state', 'bytes_done'],
-  ['phase', 'reason', 'reused', 'records'],
+  ['phase', 'reason', 'warning', 'missing_lfs_objects', 'reused', 'records'],
 )
 export type RepositoryProgressResponse = S.Static<typeof repositoryProgressResponse>
 
@@ -75,7 +75,7 @@ export const totalsResponse = S.pick(
   }),
   ['repositories', 'exported', 'skipped', 'remaining', 'bytes_done'],
   [
-    ...(['failed', 'bytes_expected', 'bytes_per_second', 'seconds_left'] as const),
+    ...(['failed', 'incomplete', 'bytes_expected', 'bytes_per_second', 'seconds_left'] as const),
     ...(['records_done', 'records_expected', 'waiting_until'] as const),
     ...(['phase', 'percent', 'under_way'] as const),
   ],
@@ -92,7 +92,7 @@ export type EndResponse = S.Static<typeof endResponse>
 export const summaryResponse = S.pick(
   S.object({
     ...wire.summarySchema.properties,
-    repositories: S.pick(wire.repositoryCounts, ['total', 'exported', 'skipped']),
+    repositories: S.pick(wire.repositoryCounts, ['total', 'exported', 'skipped'], ['incomplete']),
   }),
   ['id', 'state', 'created_at', 'repositories'],
   ['name', 'reason', 'archive'],

@@ -32,7 +32,12 @@ test("each archive that is too large for GitHub's importer gets a warning", () =
 })
 
 test('losses of records of a forge are in the report and on the terminal', () => {
-  const end = { facts: repositoryFacts(), outcome: 'exported', warning: null } as const
+  const end = {
+    facts: repositoryFacts(),
+    outcome: 'exported',
+    warning: null,
+    missingLfs: 0,
+  } as const
   const losses = [
     { kind: 'not_read', count: 1, examples: ['the forge does not give collaborators'] },
   ]

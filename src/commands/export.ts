@@ -176,6 +176,7 @@ export function exportReport(
     results.filter((result) => result.outcome === outcome).length
   const [reused, skipped] = [count('reused'), count('skipped')]
   const exported = count('exported') + reused
+  const incomplete = results.filter((each) => 'missingLfs' in each && each.missingLfs > 0).length
   const archiveBytes = archives.reduce((sum, { bytes }) => sum + bytes, 0)
   const sizeWarnings = archives.flatMap(({ bytes, repository }) =>
     archiveWarnings(bytes, installedVersion).map((text) =>
@@ -189,6 +190,7 @@ export function exportReport(
       total: results.length,
       exported,
       reused,
+      incomplete,
       skipped,
       archive_bytes: archiveBytes,
       seconds,
@@ -201,7 +203,7 @@ export function exportReport(
       [
         ...warnings.map((warning) => `warning: ${warning}`),
         `${formatCount(results.length, 'repository')}: ${exported} exported (${reused} of them reused), ` +
-          `${skipped} skipped; ${formatBytes(archiveBytes)} in ${formatDuration(seconds)}`,
+          `${skipped} skipped${incomplete > 0 ? `, ${incomplete} with missing LFS objects` : ''}; ${formatBytes(archiveBytes)} in ${formatDuration(seconds)}`,
       ].join('\n'),
   }
 }
@@ -209,13 +211,16 @@ export function exportReport(
 function repositoryJson(result: RepositoryResult, archive: WrittenArchive | undefined) {
   const file = archive?.repository?.file
   const { facts, outcome } = result
-  const { reason, warning, records } =
-    'reason' in result ? { ...result, warning: null, records: null } : { ...result, reason: null }
+  const { reason, warning, missingLfs, records } =
+    'reason' in result
+      ? { ...result, warning: null, missingLfs: 0, records: null }
+      : { ...result, reason: null }
   return {
     full_name: fullNameOf(facts),
     outcome,
     reason,
     warning,
+    missing_lfs_objects: missingLfs,
     records: records && { as_of: isoTime(records.asOf), losses: records.losses },
     ...(file && { archive: file, archive_bytes: archive.bytes }),
   }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { verifyArchive } from '../importer/verify-archive.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
-import { formatCount } from '../lib/quantities.ts'
+import { formatCount, formatNumber } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
@@ -44,7 +44,7 @@ export async function verifyFile(
   await using temporary = await temporaryGit(config, 'verify')
   const { git, path: directory } = temporary
   const open = await archiveOpener(file)
-  const counts = { error: 0, warning: 0, note: 0, verified: 0 }
+  const counts = { error: 0, warning: 0, note: 0, verified: 0, partial: 0 }
   let compared = false
   const parts = { git, directory, file: file === '-' ? undefined : file }
   await withWriteContext(directory, async () => {
@@ -63,12 +63,13 @@ export async function verifyFile(
 
 function describeResult(
   name: string,
-  { warning, verified }: { warning: number; verified: number },
+  { warning, verified, partial }: { warning: number; verified: number; partial: number },
   compared: boolean,
 ): string {
-  const repositories = formatCount(verified, 'repository')
+  const missing = partial > 0 ? `, ${formatNumber(partial)} with missing LFS objects` : ''
+  const repositories = `${formatCount(verified, 'repository')} verified${missing}`
   const warnings = warning > 0 ? `; ${formatCount(warning, 'warning')}` : ''
   return compared
-    ? `${name} is intact: ${repositories} verified${warnings}`
-    : `${name}: ${repositories} verified; no manifest, so the bytes were not compared${warnings}`
+    ? `${name} is intact: ${repositories}${warnings}`
+    : `${name}: ${repositories}; no manifest, so the bytes were not compared${warnings}`
 }

@@ -63,9 +63,13 @@ export async function beginExport(
     const keys = [...unchanged.values()].map(({ segmentKey }) => segmentKey)
     const used = await markSegmentsUsed(tx, keys, now())
     for (const [position, each] of unchanged) {
-      each.warning = used.get(each.segmentKey)
-      if (each.warning === undefined) unchanged.delete(position)
-      else if (each.hasNewStamp) await recordExamination(tx, each.segmentKey, each)
+      const problems = used.get(each.segmentKey)
+      if (!problems) {
+        unchanged.delete(position)
+        continue
+      }
+      Object.assign(each, problems)
+      if (each.hasNewStamp) await recordExamination(tx, each.segmentKey, each)
     }
     await recordReused(tx, migrationId, unchanged, now())
     const changed = repositories.filter(({ position }) => !unchanged.has(position))

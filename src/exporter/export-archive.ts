@@ -10,7 +10,7 @@ import type { ExportedRepository } from '../migrations/export-store.ts'
 import { DEFAULT_OPTIONS } from '../migrations/migration.ts'
 import { isFullyReused, type RepositoryRecords } from '../migrations/record-store.ts'
 import { recordDamaged } from '../migrations/segment-check-store.ts'
-import { warningOf } from '../migrations/segment-store.ts'
+import { problemsOf, type SegmentProblems } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
@@ -46,9 +46,8 @@ export interface ArchiveOptions {
   onResult: (result: RepositoryResult) => void
 }
 
-interface ExportedResult {
+interface ExportedResult extends SegmentProblems {
   outcome: 'exported' | 'reused'
-  warning: string | null
   records: Pick<RepositoryRecords, 'asOf' | 'losses' | 'count'> | null
 }
 
@@ -158,7 +157,9 @@ async function exportAll(
     const outcome = result.outcome === 'reused' ? 'exported' : result.outcome
     const reason = 'reason' in result ? result.reason : null
     onResult({ facts, ...result })
-    return { position, facts, segmentKey, records, outcome, reason } satisfies ExportedRepository
+    const missingLfs = 'reason' in result ? 0 : result.missingLfs
+    const exported = { position, facts, segmentKey, records, outcome, reason, missingLfs }
+    return exported satisfies ExportedRepository
   })
   const failure = failureOf(exported)
   if (failure) throw new ExportFailed(failure)
@@ -187,7 +188,7 @@ async function exportOne(
           outcome: isFullyReused({ reused }, records) ? 'reused' : 'exported',
           segmentKey,
           records,
-          warning: await warningOf(tx, segmentKey),
+          ...(await problemsOf(tx, segmentKey)),
         }),
       },
       signal,

@@ -67,6 +67,7 @@ export interface MadeSegment extends SegmentRecord, Examined {
   contents: string
   verified: string
   warning: string | null
+  missingLfs: number
 }
 
 /** Reported once before the first byte, then at most twice per second. */
@@ -154,6 +155,7 @@ async function writeRepository(
       contents: JSON.stringify(contentsOf(snapshot, missingLfs, files)),
       verified: JSON.stringify(verified),
       warning,
+      missingLfs: missingLfs.length,
     }
   } catch (error) {
     // If this fails too, the sweep removes the blob.

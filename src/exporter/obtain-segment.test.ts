@@ -39,7 +39,7 @@ async function setUp(t: TestContext, engine: 'sqlite' | 'postgres') {
       await state.onMake()
       signal.throwIfAborted()
       const stored = { key, length: 1, plainLength: 1, crc32: 0, storedCrc32: 0, sha256: '' }
-      const details = { contents: '{}', verified: fingerprint, warning: 'a warning' }
+      const details = { contents: '{}', verified: fingerprint, warning: 'a warning', missingLfs: 0 }
       return { ...examination, segment: { ...stored, ...examination, ...details } }
     },
   }

@@ -102,6 +102,7 @@ export async function sealArchive(
       await endMigration(parts, tx, migration.id, 'exported', {
         archive: {
           bytes: plan.length,
+          incomplete: repositories.filter(({ missingLfs }) => missingLfs > 0).length,
           expiresAt,
           metadataKey: archive.metadata.key,
           manifestKey: archive.manifest.key,

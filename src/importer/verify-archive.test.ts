@@ -315,16 +315,21 @@ test('a note says what cannot be compared', async (t) => {
   assert.match(await notes(foreign()), /there is no godwit-manifest\.json/)
 })
 
-test('LFS objects that were missing on the host are a note', async (t) => {
+test('a repository with LFS objects that were missing on the host is partial', async (t) => {
   const oids = ['a', 'b', 'c', 'd'].map((digit) => digit.repeat(64))
   const lacking = (count: number) =>
     manifest((value) => {
       site(value).lfs_missing = oids.slice(0, count).map((oid) => ({ oid, size: 1 }))
     })()
-  const one = `note: alice/site: 1 LFS object was missing on the host when it was exported: ${oids[0]}`
-  assert.ok((await verified(t, lacking(1))).includes(one))
+  const one = `partial: alice/site: 1 LFS object was missing on the host when it was exported: ${oids[0]}`
+  const found = await verified(t, lacking(1))
+  assert.ok(found.includes(one))
+  assert.ok(!found.includes('verified: alice/site'))
   const lines = (await verified(t, lacking(4))).join('\n')
-  assert.match(lines, /^note: alice\/site: 4 LFS objects were missing .*: a{64}, b{64}, c{64}, …$/m)
+  assert.match(
+    lines,
+    /^partial: alice\/site: 4 LFS objects were missing .*: a{64}, b{64}, c{64}, …$/m,
+  )
   assert.doesNotMatch(lines, /^error/m)
 })
 

@@ -36,9 +36,10 @@ import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
 
 /**
  * A warning is something that a user should know and that does not make the archive invalid. The text of `verified` is the full name of
- * a repository that has all its objects, each with the right digest.
+ * a repository that has all its objects, each with the right digest. `partial` is the same, except for LFS objects that its host did not
+ * have, which the text names.
  */
-type Level = 'error' | 'warning' | 'note' | 'verified'
+type Level = 'error' | 'warning' | 'note' | 'verified' | 'partial'
 
 export type Finding =
   /** `count` is how many findings the text represents: more than one if it counts further ones of a kind. */
@@ -56,7 +57,7 @@ export interface VerifyParts {
   file?: string | undefined
 }
 
-/** Yields verified repositories, errors, warnings and notes as soon as they are found. Throws ArchiveRefused. */
+/** Yields verified and partial repositories, errors, warnings and notes as soon as they are found. Throws ArchiveRefused. */
 export async function* verifyArchive(
   { git, directory, file }: VerifyParts,
   archive: Bytes | Folder,
@@ -91,11 +92,15 @@ export async function* verifyArchive(
   }
   yield* recordFindings(unpacked)
   let packedAgain = 0
+  const listed = new Map(manifest?.repositories.map((each) => [each.full_name, each]))
   for await (const checked of checkRepositories(unpacked, manifest, { git, scratch, signal })) {
     const { fullName } = checked
     if ('snapshot' in checked) {
       if (checked.isPackedAgain) packedAgain += 1
-      yield finding('verified', fullName)
+      const one = listed.get(fullName)
+      const missing = one ? describeUnexportedLfs(one) : []
+      for (const text of missing) yield finding('partial', text)
+      if (missing.length === 0) yield finding('verified', fullName)
     } else for (const error of checked.errors) yield finding('error', `${fullName}: ${error}`)
   }
   if (manifest) {
@@ -106,8 +111,6 @@ export async function* verifyArchive(
       )
     // A damaged archive may lack the end by which archives of Godwit are recognized.
     if (!unpacked.damage) yield* segmentFindings(file, manifest, signal)
-    const missingLfs = manifest.repositories.flatMap(describeUnexportedLfs)
-    yield* await limited('note', 'LFS objects', missingLfs)
     yield* await limited('note', 'skipped repositories', describeSkipped(manifest))
     for (const { kind, count, examples } of sumLosses(manifest.losses ?? [])) {
       const shown = examples.length > 0 ? ` (${examples.join('; ')})` : ''

@@ -21,7 +21,7 @@ import { repositoriesAt, repositoriesOf } from './repository-list-store.ts'
 import { tally } from './tally-store.ts'
 
 export interface ExportedRepository
-  extends Pick<RepositoryOutcome, 'segmentKey' | 'outcome' | 'reason'> {
+  extends Pick<RepositoryOutcome, 'segmentKey' | 'outcome' | 'reason' | 'missingLfs'> {
   position: number
   facts: RepositoryFacts
   /** Null without a forge, or if records are excluded. */
@@ -73,6 +73,8 @@ export interface MigrationEnd {
   reason?: string
   archive?: {
     bytes: number
+    /** The number of its repositories with missing LFS objects; 0 by default. */
+    incomplete?: number
     expiresAt: number
     metadataKey: string
     manifestKey: string
@@ -101,6 +103,7 @@ export async function changeState(
       reason: change.reason ?? null,
       archive_expires_at: change.archive?.expiresAt ?? null,
       archive_bytes: change.archive?.bytes ?? null,
+      incomplete_count: change.archive?.incomplete ?? 0,
       archive_key: change.archive?.key ?? null,
       archive_checked_at: change.archive?.key ? change.now : null,
       metadata_key: change.archive?.metadataKey ?? null,
@@ -124,13 +127,14 @@ export async function exportedRepositories(
   const records = await readRecordExports(db, migration)
   const repositories = await repositoriesOf(db, migration)
   return repositories.map((facts, position) => {
-    const { segmentKey, outcome, reason } = outcomes.get(position) ?? NOT_BEGUN
+    const { segmentKey, outcome, reason, missingLfs } = outcomes.get(position) ?? NOT_BEGUN
     return {
       position,
       facts,
       segmentKey,
       outcome,
       reason,
+      missingLfs,
       records: records.get(position)?.records ?? null,
     }
   })

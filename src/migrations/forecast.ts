@@ -7,7 +7,7 @@ import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
 import { archiveWarnings } from './progress.ts'
 import { describeQuota, readQuota, totalBytes } from './quota.ts'
-import { findSegments, warningOf } from './segment-store.ts'
+import { findSegments, problemsOf } from './segment-store.ts'
 import { readRepositoryList, type StartParts, type StartRequest } from './start-migration.ts'
 
 type RepositoryForecast = ReturnType<typeof nothingToExport>
@@ -87,7 +87,7 @@ async function detectChanges(
     const lfsBytes = repository.lfsObjects.reduce((sum, { size }) => sum + size, 0)
     const segment = (await findSegments(db, [fingerprint])).get(fingerprint)
     const warning = segment
-      ? await warningOf(db, segment.key)
+      ? (await problemsOf(db, segment.key)).warning
       : await source.warning(examination, signal)
     return { ...unknown, bytes, lfsBytes, reused: segment !== undefined, warning }
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import { isPartial } from '../lib/is-partial.ts'
+import { describeMissing, isPartial } from '../lib/is-partial.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { CANCELLED, type ExportTask } from './migration.ts'
 import { fullNameAt } from './repository-list-store.ts'
@@ -35,10 +35,10 @@ export function logEndedMigration(log: OutcomeLog, migration: Summary): void {
 }
 
 export function endOf(migration: Summary) {
-  const { total, exported, skipped, failed } = migration.repositories
+  const { total, exported, failed } = migration.repositories
   const all = formatCount(total, 'repository')
   if (isPartial(migration)) {
-    const message = `is partly exported: ${exported} of ${all}, ${skipped} skipped`
+    const message = `is partly exported: ${exported} of ${all}, ${describeMissing(migration.repositories)}`
     return { level: 'warn', end: 'partial', message } as const
   }
   if (migration.state === 'exported')

@@ -74,6 +74,7 @@ export async function recordExported(
     outcome: 'exported',
     segment_key: segmentKey,
     warning: sql<string | null>`(select warning from segments where key = ${segmentKey})`,
+    missing_lfs: sql<number>`coalesce((select missing_lfs from segments where key = ${segmentKey}), 0)`,
     reused: Number(each.reused),
     bytes_expected: each.bytes,
     bytes_done: each.bytes,
@@ -142,6 +143,7 @@ export async function failLost(
 export interface ReusedSegment extends Exported {
   segmentKey: string
   warning?: string | null | undefined
+  missingLfs?: number
 }
 
 /** Limits the size of a row. */
@@ -160,10 +162,12 @@ export async function recordReused(
   const { finished } = await addToTotals(tx, migrationId, counts)
   let order = finished - reused.size + 1
   for (const batch of batchesOf([...reused], MAX_REUSED_PER_ROW)) {
-    const list = batch.map(([position, { segmentKey, startedAt, warning, ...each }]): Reused => {
-      const entry = [position, segmentKey, each.bytes, now - startedAt] as const
-      return warning ? [...entry, warning] : [...entry]
-    })
+    const list = batch.map(
+      ([position, { segmentKey, startedAt, warning, missingLfs = 0, ...each }]): Reused => {
+        const entry = [position, segmentKey, each.bytes, now - startedAt] as const
+        return warning ? [...entry, warning, missingLfs] : [...entry]
+      },
+    )
     await tx
       .insertInto('reused_repositories')
       .values({
@@ -214,9 +218,10 @@ async function addToTotals(
   return { remaining, finished: repository_count - remaining }
 }
 
-type EndColumns = Partial<Omit<Row<'repository_exports'>, 'warning'>> & {
+type EndColumns = Partial<Omit<Row<'repository_exports'>, 'warning' | 'missing_lfs'>> & {
   position: number
   warning?: RawBuilder<string | null> | null
+  missing_lfs?: RawBuilder<number> | number
 }
 
 /** Puts the rows of repositories in the order in which they ended. Returns how many of the migration have not ended. */

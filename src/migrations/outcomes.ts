@@ -43,17 +43,19 @@ export type Reused = [
   bytes: number,
   tookMs: number,
   warning?: string,
+  missingLfs?: number,
 ]
 
 function reusedIn(row: Row<'reused_repositories'>): [number, RepositoryOutcome][] {
   const reused = JSON.parse(row.repositories) as Reused[]
-  return reused.map(([position, segmentKey, bytes, tookMs, warning], at) => [
+  return reused.map(([position, segmentKey, bytes, tookMs, warning, missingLfs], at) => [
     position,
     {
       ...NOT_BEGUN,
       outcome: 'exported',
       segmentKey,
       warning: warning ?? null,
+      missingLfs: missingLfs ?? 0,
       startedAt: row.finished_at - tookMs,
       finishedAt: row.finished_at,
       order: row.first_order + at,
@@ -69,6 +71,7 @@ export const EMPTY_ROW = {
   segment_key: null,
   reason: null,
   warning: null,
+  missing_lfs: 0,
   started_at: null,
   finished_at: null,
   finished_order: null,
@@ -89,6 +92,8 @@ function outcomeOf(row: Omit<Row<'repository_exports'>, 'migration_id' | 'positi
     reason: row.reason,
     /** Shown to the owner although it was exported. */
     warning: row.warning,
+    /** The number of LFS objects that its host does not have. */
+    missingLfs: row.missing_lfs,
     startedAt: row.started_at,
     finishedAt: row.finished_at,
     /** Its number in the order in which the repositories ended. */

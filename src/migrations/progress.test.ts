@@ -147,6 +147,7 @@ function progressWith(sizes: number[]): Progress {
       reused: false,
       reason: null,
       warning: null,
+      missingLfs: 0,
       startedAt: 0,
       finishedAt: 1000,
       order: n + 1,

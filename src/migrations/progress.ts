@@ -95,6 +95,8 @@ export function totalsOf(progress: Progress, now: number) {
     repositories: repositories.length,
     exported: inState('exported').length,
     reused: repositories.filter((each) => each.reused).length,
+    incomplete: repositories.filter((each) => each.state === 'exported' && each.missingLfs > 0)
+      .length,
     skipped: inState('skipped').length,
     failed: inState('failed').length,
     remaining,
@@ -197,11 +199,11 @@ export function reportOf(
 /** Returns the report as text. */
 export function describeReport(report: Report): string {
   const { migration, progress, totals, seconds, warnings } = report
-  const { exported, reused, skipped, failed, remaining, bytesDone } = totals
+  const { exported, reused, incomplete, skipped, failed, remaining, bytesDone } = totals
   const ended = progress.endedAt === null ? '' : ` on ${new Date(progress.endedAt).toISOString()}`
   const lines = [
     `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} ${isPartial({ ...progress, repositories: totals }) ? 'was partly exported' : STATE_TEXTS[progress.state]}${ended}.`,
-    `${formatCount(totals.repositories, 'repository')}: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
+    `${formatCount(totals.repositories, 'repository')}: ${exported} exported (${[`${reused} of them reused`, ...(incomplete > 0 ? [`${incomplete} with missing LFS objects`] : [])].join(', ')}), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
     `${formatBytes(bytesDone)} of git and LFS data${seconds === null ? '' : ` in ${formatDuration(seconds)}`}.`,
   ]
   if (totals.recordsExpected > 0)

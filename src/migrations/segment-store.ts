@@ -39,19 +39,29 @@ interface NewSegment extends SegmentRecord, Partial<Examined> {
   verified?: string
   /** Shown to the owner although the repository was exported. */
   warning?: string | null
+  /** The number of LFS objects that the host does not have. */
+  missingLfs?: number
 }
 
-async function readColumn(db: Db, key: string, column: 'warning' | 'contents') {
-  const segment = db.selectFrom('segments').where('key', '=', key)
-  return (await segment.select(column).executeTakeFirst())?.[column] ?? null
+const segmentRow = (db: Db, key: string) => db.selectFrom('segments').where('key', '=', key)
+
+const PROBLEM_COLUMNS = ['warning', 'missing_lfs as missingLfs'] as const
+
+/** What an owner should know about the exported repository of a segment. */
+export interface SegmentProblems {
+  warning: string | null
+  /** The number of LFS objects that the host did not have. The warning names them. */
+  missingLfs: number
 }
 
-/** Returns the warning about the repository of a segment. */
-export const warningOf = (db: Db, key: string): Promise<string | null> =>
-  readColumn(db, key, 'warning')
+export const problemsOf = async (db: Db, key: string): Promise<SegmentProblems> =>
+  (await segmentRow(db, key).select(PROBLEM_COLUMNS).executeTakeFirst()) ?? {
+    warning: null,
+    missingLfs: 0,
+  }
 
-export const readContents = (db: Db, key: string): Promise<string | null> =>
-  readColumn(db, key, 'contents')
+export const readContents = async (db: Db, key: string): Promise<string | null> =>
+  (await segmentRow(db, key).select('contents').executeTakeFirst())?.contents ?? null
 
 /** Returns existing segments by fingerprint. */
 export async function findSegments(
@@ -153,6 +163,7 @@ export async function insertSegments(
         contents: segment.contents ?? null,
         verified: segment.verified ?? null,
         warning: segment.warning ?? null,
+        missing_lfs: segment.missingLfs ?? 0,
         created_at: now,
         last_used_at: now,
         checked_at: now,
@@ -170,23 +181,23 @@ const byFingerprint = (a: NewSegment, b: NewSegment) =>
   (a.fingerprint ?? '') < (b.fingerprint ?? '') ? -1 : 1
 
 /**
- * Marks segments as used now, which protects them from the sweep. Returns their warnings by key. Segments that are not returned
+ * Marks segments as used now, which protects them from the sweep. Returns their problems by key. Segments that are not returned
  * were swept before, or are damaged. Sorted, so that two transactions with the same segments cannot deadlock.
  */
 export async function markSegmentsUsed(
   tx: Db,
   keys: readonly string[],
   now: number,
-): Promise<ReadonlyMap<string, string | null>> {
+): Promise<ReadonlyMap<string, SegmentProblems>> {
   const rows = await selectInBatches(keys.toSorted(), (batch) =>
     tx
       .updateTable('segments')
       .set({ last_used_at: now })
       .where('key', 'in', batch)
       .where('damaged_at', 'is', null)
-      .returning(['key', 'warning']),
+      .returning(['key', ...PROBLEM_COLUMNS]),
   )
-  return new Map(rows.map(({ key, warning }) => [key, warning]))
+  return new Map(rows.map(({ key, ...problems }) => [key, problems]))
 }
 
 export async function segmentsByKey(

@@ -97,7 +97,8 @@ onEachEngine('the state of the service', (engine) => {
       ],
     )
     const { repositories, bytesDone, startedAt } = state.running[0]!
-    const counts = { total: 4, exported: 3, reused: 1, skipped: 0, failed: 0, remaining: 1 }
+    const ended = { exported: 3, reused: 1, incomplete: 0, skipped: 0, failed: 0 }
+    const counts = { total: 4, ...ended, remaining: 1 }
     assert.deepEqual([repositories, bytesDone, startedAt], [counts, 1107, NOW - MINUTE])
     const [waiting, ...more] = state.backlog
     assert.deepEqual([{ ...waiting }, more], [{ kind: 'task', jobs: 2, oldest: NOW }, []])

@@ -59,7 +59,8 @@ export async function failedOrPartialSummaries(db: Db, atMost: number): Promise<
     .execute()
   const partial = await ended
     .where('state', '=', sql.lit('exported'))
-    .where('skipped_count', '>', sql.lit(0))
+    // As the partial index has it.
+    .where(sql<boolean>`skipped_count + incomplete_count > 0`)
     .execute()
   const newest = [...failed, ...partial].sort((a, b) => b.ended_at! - a.ended_at!)
   return summariesOf(db, newest.slice(0, atMost))
@@ -88,6 +89,8 @@ async function summariesOf(db: Db, rows: readonly Row<'migrations'>[]) {
       exported: row.repository_count - row.remaining - row.skipped_count - row.failed_count,
       /** Included in `exported`. */
       reused: row.reused_count,
+      /** Exported repositories with missing LFS objects. */
+      incomplete: row.incomplete_count,
       skipped: row.skipped_count,
       failed: row.failed_count,
       remaining: row.remaining,

@@ -99,6 +99,9 @@ export const startRequestSchema = S.request(
 export const repositoryCounts = S.object({
   ...S.each(['total', 'skipped', 'failed', 'remaining'], S.count),
   exported: S.count.describe('Number of exported repositories, including reused ones.'),
+  incomplete: S.count.describe(
+    'Number of exported repositories with missing LFS objects. If there are any, the export is partial. Counted when the migration ends.',
+  ),
   reused: S.count.describe(
     'Number of repositories whose earlier export was reused, because they have not changed since.',
   ),

@@ -13,6 +13,9 @@ const archiveWarnings = S.arrayOf(S.string).describe(
 
 const totalsSchema = S.object({
   ...S.each(['repositories', 'exported', 'reused', 'skipped', 'failed'], S.count),
+  incomplete: S.count.describe(
+    'Exported repositories with missing LFS objects. If there are any, the export is partial.',
+  ),
   remaining: S.count,
   phase: S.nullable(S.enumOf(migrationPhases)).describe(
     'What happens now: issues and pull requests are read (`records`), git data is written and verified (`packing`), or all repositories have ended and the archive is completed (`sealing`). Null after the end.',
@@ -72,6 +75,9 @@ export const repositoryProgressSchema = S.described(
     reason: S.stringOrNull.describe('Why it was skipped or failed.'),
     warning: S.stringOrNull.describe(
       "A warning about an exported repository, such as missing LFS objects, or what GitHub's importers refuse.",
+    ),
+    missing_lfs_objects: S.count.describe(
+      'LFS objects of an exported repository that its host does not have. `warning` names the first, and the manifest of the archive all of them.',
     ),
     ...S.each(['started_at', 'finished_at'], S.dateTimeOrNull),
     records,

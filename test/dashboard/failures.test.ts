@@ -13,6 +13,7 @@ import { until } from '../support/wait-until.ts'
 const fileCleanup = cleanupAfterFile()
 const damage = DAMAGED_REPOSITORIES['lost-blob']!
 const files = { 'README.md': 'Words\n' }
+const POINTER = `version https://git-lfs.github.com/spec/v1\noid sha256:${'c'.repeat(64)}\nsize 9\n`
 let story: SharedStory
 /** Fast unless a test slows it down. */
 let slow: SlowGit
@@ -29,7 +30,7 @@ before(async () => {
       await host.repository('alice/intact', { files })
       damage.make(host.path('alice/broken'))
       await host.repository('bob/atlas', { files })
-      await host.repository('carol/intact', { files })
+      await host.repository('carol/intact', { files: { ...files, 'a.bin': POINTER } })
       DAMAGED_REPOSITORIES.grafted!.make(host.path('carol/grafted'))
       await host.repository('dora/gone', { files })
     },
@@ -132,15 +133,18 @@ test(
     await page.unroute(/\/summary$/)
     await page.reload()
     const banner = page.getByRole('region', { name: 'The archive is ready' })
-    await banner.getByText('The archive is ready, with 1 of 2 repositories, 1 skipped').waitFor()
+    const counts = '1 of 2 repositories, 1 skipped, 1 with missing LFS objects'
+    await banner.getByText(`The archive is ready, with ${counts}`).waitFor()
     await banner.getByText(/has grafts/).waitFor()
+    await banner.getByText('verified except for LFS objects').waitFor()
+    await banner.getByText('carol/intact: 1 LFS object is missing').waitFor()
     const bar = section(page, 'Progress').getByRole('progressbar')
     // The bar follows the stream, the text follows the migration: neither waits for the other.
     await bar.and(page.locator('[aria-valuenow="50"][data-tone="attention"]')).waitFor()
     await page.getByRole('link', { name: 'Migrations' }).first().click()
     const row = section(page, '1 migration').getByRole('listitem').first()
     await row.getByText('Partly exported:').waitFor()
-    await row.getByText('1 of 2 repositories, 1 skipped').waitFor()
+    await row.getByText(counts).waitFor()
 
     await page.route(/\/summary$/, async (route) => {
       const summary = (await (await route.fetch()).json()) as Summary

@@ -46,11 +46,19 @@ test('missing LFS objects and files that importers reject are in preflight, prog
     await request('/user/migrations', input)
     await untilEnded(service, alice, id)
     assert.deepEqual(warnings(await request(`/user/migrations/${id}/progress`)), expected)
-    assert.deepEqual(warnings(await request(`/user/migrations/${id}/report`)), expected)
+    const report = await request(`/user/migrations/${id}/report`)
+    assert.deepEqual(warnings(report), expected)
+    const missing = (report.repositories as Json[]).map((each) => each.missing_lfs_objects)
+    assert.deepEqual(missing, [1, 0, 0, 0])
+    const { repositories } = await request(`/user/migrations/${id}/summary`)
+    assert.partialDeepStrictEqual(repositories, { total: 4, exported: 4, incomplete: 1 })
   }
   const headers = { accept: 'text/plain' }
   const report = await service.call(alice, '/user/migrations/2/report', { headers })
-  assert.match(await report.text(), new RegExp(`reused +alice/large, .*; warning: ${WARNING}\n`))
+  const text = await report.text()
+  assert.match(text, /^Migration 2 .* was partly exported on /)
+  assert.match(text, /4 exported \(4 of them reused, 1 with missing LFS objects\)/)
+  assert.match(text, new RegExp(`reused +alice/large, .*; warning: ${WARNING}\n`))
   const { godwit } = await commandLine(t)
   const checked = await godwit(['check', 'alice/huge', '--repositories', host.root])
   assert.ok(checked.output.includes(`warning: alice/huge: ${tooLarge}\n`), checked.output)
@@ -68,12 +76,18 @@ test('export warns of missing LFS objects, and includes those of --lfs-directory
   assert.equal(warned.code, 0, warned.output)
   assert.ok(warned.output.includes(`alice/large: exported; warning: ${WARNING}`), warned.output)
   const report = JSON.parse(await readFile(join(folder, 'report.json'), 'utf8')) as Json
-  assert.equal((report.repositories as Json[])[0]!.warning, WARNING)
+  assert.equal(report.incomplete, 1)
+  assert.partialDeepStrictEqual((report.repositories as Json[])[0], {
+    warning: WARNING,
+    missing_lfs_objects: 1,
+  })
 
   const lacking = await godwit(['verify', 'a.tar.gz'])
   assert.equal(lacking.code, 0, lacking.output)
-  const expected = `note: alice/large: 1 LFS object was missing on the host when it was exported: ${OID}`
+  const expected = `partial: alice/large: 1 LFS object was missing on the host when it was exported: ${OID}`
   assert.ok(lacking.output.includes(expected), lacking.output)
+  assert.match(lacking.output, /is intact: 0 repositories verified, 1 with missing LFS objects$/m)
+  assert.doesNotMatch(lacking.output, /^verified:/m)
   const shared = join(folder, 'lfs')
   await mkdir(join(shared, OID.slice(0, 2), OID.slice(2, 4)), { recursive: true })
   await writeFile(join(shared, OID.slice(0, 2), OID.slice(2, 4), OID.slice(4)), CONTENT)

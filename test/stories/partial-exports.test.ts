@@ -9,6 +9,13 @@ const INTACT = ['alice/atlas', 'alice/birds']
 const PARTIAL =
   /migration 2 is partly exported: 2 of 3 repositories, 1 skipped\n +skipped: alice\/grafted: .*grafts/
 
+const OID = 'c'.repeat(64)
+const POINTER = `version https://git-lfs.github.com/spec/v1\noid sha256:${OID}\nsize 9\n`
+const INCOMPLETE = /migration 3 is partly exported: 1 of 1 repositories, 1 with missing LFS objects/
+const NAMED = / +incomplete: alice\/large: 1 LFS object is missing: c{64}$/m
+
+const NONE = { reused: 0, incomplete: 0, skipped: 0, failed: 0, remaining: 0 }
+
 let story: SharedStory
 let client: ClientCommandLine
 
@@ -18,11 +25,13 @@ before(async () => {
   story = await sharedExportStory(fileCleanup, {
     async repositories(host) {
       for (const name of INTACT) await host.repository(name, { files: { a: name } })
+      await host.repository('alice/large', { files: { 'a.bin': POINTER } })
       DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted'))
     },
   })
   await story.migrate(INTACT)
   await story.migrate([...INTACT, 'alice/grafted'], { allow_partial: true })
+  await story.migrate(['alice/large'])
   const token = await story.service.token('alice')
   client = await clientCommandLine(fileCleanup, { url: story.service.url, token })
 })
@@ -46,6 +55,19 @@ test('downloading a partial export lists them too, and keeps the archive', async
   assert.doesNotMatch(whole.err, /skipped|part/)
 })
 
+test('an export with missing LFS objects is partial, also for the client and the operator', async () => {
+  const { err } = await client.migration(5, 'watch', '3')
+  assert.match(err, INCOMPLETE)
+  assert.match(err, NAMED)
+  const to = await client.migration(5, 'download', '3', '--output', 'large.tar.gz')
+  assert.match(to.err, INCOMPLETE)
+  const { out: list } = await client.migration(0, 'list')
+  assert.match(list, /^3 +partial +1 of 1, 1 with missing LFS objects /m)
+  const { out: shown } = await client.migration(0, 'show', '3')
+  assert.match(shown, /^Migration 3 is partly exported\.$/m)
+  assert.match(shown, NAMED)
+})
+
 test('list, show and report of a partial export have the counts', async () => {
   const { out: list } = await client.migration(0, 'list')
   assert.match(list, /^2 +partial +2 of 3, 1 skipped /m)
@@ -62,16 +84,19 @@ test('list, show and report of a partial export have the counts', async () => {
   assert.equal(wire.state, 'exported')
 })
 
-test('a partial export is among the failures that the operator sees', async () => {
+test('partial exports are among the failures that the operator sees', async () => {
   await story.service.godwit('account', 'add', 'olga', '--site-admin')
   const operatorToken = await story.service.token('olga')
   const response = await story.service.call(operatorToken, '/admin/service')
   const { failures } = (await response.json()) as { failures: Record<string, unknown>[] }
   assert.deepEqual(
     failures.map(({ id, state, counts }) => [id, state, counts]),
-    [[2, 'exported', { total: 3, exported: 2, reused: 2, skipped: 1, failed: 0, remaining: 0 }]],
+    [
+      [3, 'exported', { ...NONE, total: 1, exported: 1, incomplete: 1 }],
+      [2, 'exported', { ...NONE, total: 3, exported: 2, reused: 2, skipped: 1 }],
+    ],
   )
-  const [{ full_name, reason }] = failures[0]!.repositories as [Record<string, string>]
+  const [{ full_name, reason }] = failures[1]!.repositories as [Record<string, string>]
   assert.equal(full_name, 'alice/grafted')
   assert.match(reason!, /grafts/)
 })

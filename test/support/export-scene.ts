@@ -126,7 +126,7 @@ export class FakeHost {
         )
         onProgress({ fingerprint, bytes, bytesDone: bytes })
         const contents = JSON.stringify(contentsOf(fullName, bytes))
-        const details = { contents, verified: content, warning: null }
+        const details = { contents, verified: content, warning: null, missingLfs: 0 }
         return {
           fingerprint,
           bytes,

@@ -1,3 +1,4 @@
+import { describeMissing } from '../../src/lib/is-partial.ts'
 import { formatCount, formatNumber } from '../../src/lib/quantities.ts'
 
 export {
@@ -10,10 +11,16 @@ export {
 } from '../../src/lib/quantities.ts'
 
 /** Returns `9 of 10 repositories, 1 skipped`. */
-export function formatCounts(counts: { total: number; exported: number; skipped: number }): string {
-  const { total, exported, skipped } = counts
+export function formatCounts(counts: {
+  total: number
+  exported: number
+  incomplete: number
+  skipped: number
+}): string {
+  const { total, exported } = counts
   const some = `${formatNumber(exported)} of ${formatCount(total, 'repository', 'repositories')}`
-  return skipped === 0 ? some : `${some}, ${formatNumber(skipped)} skipped`
+  const missing = describeMissing(counts)
+  return missing === '' ? some : `${some}, ${missing}`
 }
 
 export const percent = (part: number, whole: number): number =>

@@ -5,7 +5,7 @@ import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
 import { formatTime } from '../print.ts'
 import { type Cell, type Table, tableOf } from '../table.ts'
 import { paintState } from '../terminal.ts'
-import { formatCounts, formatNotExported } from './partial-export.ts'
+import { formatCounts, formatProblems } from './partial-export.ts'
 
 export const migrationRows = (migrations: readonly responses.MigrationResponse[]): Table =>
   tableOf(migrations, {
@@ -78,13 +78,15 @@ function describeState(state: string): string {
   return `${verb}${state === 'partial' ? paintState('exported') : paintState(state)}`
 }
 
-/** Lists why each repository was not exported, or why the migration failed if no repository is the reason. */
+/** Lists what is missing of each repository, or why the migration failed if no repository is the reason. */
 function describeReasons(
   summary: responses.SummaryResponse | undefined,
   results: readonly responses.RepositoryProgressResponse[],
 ): string[] {
-  const notExported = results.filter(({ reason }) => typeof reason === 'string')
-  if (notExported.length > 0) return ['', ...formatNotExported(notExported)]
+  const problems = results.filter(
+    ({ reason, missing_lfs_objects: missing }) => typeof reason === 'string' || (missing ?? 0) > 0,
+  )
+  if (problems.length > 0) return ['', ...formatProblems(problems)]
   const { state, reason } = summary ?? {}
   return state === 'failed' && reason ? ['', `  ${oneLine(reason)}`] : []
 }

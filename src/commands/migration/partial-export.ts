@@ -1,26 +1,28 @@
 import type { RepositoryProgressResponse, SummaryResponse } from '../../client/responses.ts'
-import { isPartial } from '../../lib/is-partial.ts'
+import { describeMissing, isPartial } from '../../lib/is-partial.ts'
 import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
 import { EXIT, UserError } from '../../lib/user-error.ts'
 import type { ClientContext } from '../client-command.ts'
 
 const MAX_NAMED = 20
 
-/** Returns `9 of 10, 1 skipped`, or only the total if none was skipped. */
+/** Returns `9 of 10, 1 skipped`, or only the total if the export is complete. */
 export function formatCounts(summary: SummaryResponse): string {
-  const { total, exported, skipped } = summary.repositories
-  return isPartial(summary) ? `${exported} of ${total}, ${skipped} skipped` : String(total)
+  const { total, exported } = summary.repositories
+  return isPartial(summary)
+    ? `${exported} of ${total}, ${describeMissing(summary.repositories)}`
+    : String(total)
 }
 
-type Counts = Pick<SummaryResponse['repositories'], 'total' | 'exported' | 'skipped'>
+type Counts = SummaryResponse['repositories']
 
-/** Throws an error that lists the skipped repositories, if there are any. `known` saves a request. */
+/** Throws an error that lists the repositories that are missing or incomplete, if there are any. `known` saves a request. */
 export async function requireCompleteExport(client: ClientContext, id: number, known?: Counts) {
   const counts = known ?? (await countsOf(client, id))
-  if (!counts || counts.skipped === 0) return
-  const { total, exported, skipped } = counts
-  const message = `migration ${id} is partly exported: ${exported} of ${total} repositories, ${skipped} skipped`
-  const lines = [message, ...(await describeSkipped(client, id))]
+  if (!counts || !isPartial({ state: 'exported', repositories: counts })) return
+  const { total, exported } = counts
+  const message = `migration ${id} is partly exported: ${exported} of ${total} repositories, ${describeMissing(counts)}`
+  const lines = [message, ...(await describeProblems(client, id))]
   throw new UserError(lines.join('\n'), { exitCode: EXIT.partial })
 }
 
@@ -32,16 +34,16 @@ async function countsOf(client: ClientContext, id: number): Promise<Counts | und
   } catch (error) {
     const { message } = await asOutage(client, error)
     throw new UserError(
-      `${message}; whether repositories were skipped is unknown: check with \`godwit migration show ${id}${client.api.orgFlag}\``,
+      `${message}; whether anything is missing is unknown: check with \`godwit migration show ${id}${client.api.orgFlag}\``,
       { cause: error, exitCode: EXIT.unreachable },
     )
   }
 }
 
-/** Lists the skipped repositories, or returns why the server could not list them: the export is partial either way. */
-async function describeSkipped(client: ClientContext, id: number): Promise<string[]> {
+/** Lists what is missing, or returns why the server could not list it: the export is partial either way. */
+async function describeProblems(client: ClientContext, id: number): Promise<string[]> {
   try {
-    return formatNotExported(await client.api.notExported(id))
+    return formatProblems(await client.api.notCompletelyExported(id))
   } catch (error) {
     const { message } = await asOutage(client, error)
     return [`  ${message}; \`godwit migration show ${id}${client.api.orgFlag}\` lists them`]
@@ -57,14 +59,17 @@ async function asOutage({ api, signal }: ClientContext, error: unknown): Promise
   return outage
 }
 
-/** Lists repositories that were skipped or failed, each with its reason on one line. */
-export function formatNotExported(all: readonly RepositoryProgressResponse[]): string[] {
+/** Lists repositories that were skipped or failed, or that lack LFS objects, each with the reason on one line. */
+export function formatProblems(all: readonly RepositoryProgressResponse[]): string[] {
   const named = all.slice(0, MAX_NAMED)
   const more = all.length - named.length
   return [
-    ...named.map(({ state, full_name, reason }) =>
-      escapeForTerminal(`  ${state}: ${full_name}: ${oneLine(reason ?? '')}`),
-    ),
+    ...named.map(({ state, full_name, reason, warning }) => {
+      const problem = reason ?? warning ?? ''
+      return escapeForTerminal(
+        `  ${typeof reason === 'string' ? state : 'incomplete'}: ${full_name}: ${oneLine(problem)}`,
+      )
+    }),
     ...(more > 0 ? [`  and ${more} more`] : []),
   ]
 }

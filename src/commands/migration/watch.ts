@@ -4,6 +4,7 @@ import type {
   TotalsResponse,
 } from '../../client/responses.ts'
 import type { MigrationUpdate } from '../../client/watch-migration.ts'
+import { describeMissing, isPartial } from '../../lib/is-partial.ts'
 import { formatBytes, formatDuration } from '../../lib/quantities.ts'
 import { shortReason } from '../../lib/short-reason.ts'
 import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
@@ -48,8 +49,8 @@ function describeReason({ state, reason }: EndResponse, totals: TotalsResponse |
 }
 
 /** Totals are final once no repository remains. */
-const finalCounts = ({ repositories: total, exported, skipped, remaining }: TotalsResponse) =>
-  remaining === 0 ? { total, exported, skipped } : undefined
+const finalCounts = ({ repositories: total, remaining, ...counts }: TotalsResponse) =>
+  remaining === 0 ? { total, ...counts } : undefined
 
 async function printNextSteps(client: ClientContext, id: number): Promise<void> {
   // An outage now does not change the result of the watch.
@@ -99,11 +100,10 @@ function eventOf(update: MigrationUpdate): object {
 
 /** Formats a state; `exported` with the number of exported repositories, if it is known. */
 function formatState(id: number, state: string, totals: TotalsResponse | undefined): string {
-  const { repositories, exported, skipped = 0 } = totals ?? {}
-  const counts = totals ? `: ${exported} of ${repositories} repositories` : ''
-  if (state === 'exported' && skipped > 0) {
+  const counts = totals ? `: ${totals.exported} of ${totals.repositories} repositories` : ''
+  if (totals && isPartial({ state, repositories: totals })) {
     const partly = paint('yellow', 'partly exported', process.stderr)
-    return `migration ${id} is ${partly}${counts}, ${skipped} skipped`
+    return `migration ${id} is ${partly}${counts}, ${describeMissing(totals)}`
   }
   const painted = paintState(state, process.stderr)
   if (state === 'failed') return `migration ${id} ${painted}`

@@ -123,8 +123,8 @@ function endText(id: number, state: ShownState): string {
 
 /** Takes the state from the stream, which is newer than the summary. */
 function upToDate(known: Summary, { state, reason, totals }: Progress): Summary {
-  const { repositories: total, exported, reused, skipped, failed, remaining } = totals
-  const repositories = { total, exported, reused, skipped, failed, remaining }
+  const { repositories: total, exported, reused, incomplete, skipped, failed, remaining } = totals
+  const repositories = { total, exported, reused, incomplete, skipped, failed, remaining }
   return { ...known, state, reason, repositories }
 }
 

@@ -1,6 +1,6 @@
 import { Banner } from '@primer/react'
 import { shortReason } from '../../../src/lib/short-reason.ts'
-import { formatBytes, formatCounts } from '../quantities.ts'
+import { formatBytes, formatCount, formatCounts } from '../quantities.ts'
 import type { Progress, Summary } from '../wire.ts'
 import styles from './migration-outcome.module.css'
 import { Moment } from './moment.tsx'
@@ -13,6 +13,7 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
   const { migration, progress } = props
   const { archive } = migration
   const others = progress.repositories.filter(({ reason }) => reason !== null)
+  const incomplete = progress.repositories.filter((each) => each.missing_lfs_objects > 0)
   if (migration.state === 'cancelled') {
     return <Banner variant="info" title="Migration cancelled" description={KEPT} />
   }
@@ -58,33 +59,37 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
     )
   return (
     <Banner
-      variant={others.length > 0 ? 'warning' : 'success'}
+      variant={others.length + incomplete.length > 0 ? 'warning' : 'success'}
       title={
-        others.length > 0
+        others.length + incomplete.length > 0
           ? `The archive is ready, with ${formatCounts(migration.repositories)}`
           : 'The archive is ready'
       }
       description={
         <>
           <p>
-            Archive: {formatBytes(archive.bytes)}, verified. It can be downloaded until it expires{' '}
-            <Moment at={archive.expires_at} />.
+            Archive: {formatBytes(archive.bytes)}, verified
+            {incomplete.length > 0 && ' except for LFS objects that the host does not have'}. It can
+            be downloaded until it expires <Moment at={archive.expires_at} />.
           </p>
-          <Reasons others={others} />
+          <Reasons others={[...others, ...incomplete]} />
         </>
       }
     />
   )
 }
 
-/** The repositories that are not in the archive, with short reasons. The list of repositories has the details. */
+/** The repositories that are not in the archive, or not completely, with short reasons. The list of repositories has the details. */
 function Reasons({ others }: { others: Progress['repositories'] }) {
   if (others.length === 0) return null
   return (
     <ul className={styles.reasons}>
-      {others.slice(0, MAX_SHOWN).map(({ full_name, reason }) => (
+      {others.slice(0, MAX_SHOWN).map(({ full_name, reason, missing_lfs_objects: missing }) => (
         <li key={full_name}>
-          <strong>{full_name}</strong>: {shortReason(reason ?? '')}
+          <strong>{full_name}</strong>:{' '}
+          {reason === null
+            ? `${formatCount(missing, 'LFS object is', 'LFS objects are')} missing`
+            : shortReason(reason)}
         </li>
       ))}
       {others.length > MAX_SHOWN && <li>and {others.length - MAX_SHOWN} more</li>}

@@ -14,11 +14,13 @@ import type { MigrationState } from '../wire.ts'
 import { ScreenReaderText } from './announcements.tsx'
 import styles from './migration-state.module.css'
 
-/** The state of a migration, or `partial` if it is exported without some repositories. */
+/** The state of a migration, or `partial` if it is exported without some repositories or LFS objects. */
 export type ShownState = MigrationState | 'partial'
 
-export const shownState = (state: MigrationState, counts: { skipped: number }): ShownState =>
-  isPartial({ state, repositories: counts }) ? 'partial' : state
+export const shownState = (
+  state: MigrationState,
+  counts: { skipped: number; incomplete: number },
+): ShownState => (isPartial({ state, repositories: counts }) ? 'partial' : state)
 
 const LOOKS: Record<ShownState, { word: string; icon: typeof ClockIcon; small: typeof ClockIcon }> =
   {

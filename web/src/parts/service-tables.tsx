@@ -124,7 +124,7 @@ export function Failures({ failures, onDone }: Pick<ServiceState, 'failures'> & 
   )
 }
 
-/** A migration that failed, or that skipped repositories. */
+/** A migration that failed, or that is partial. */
 function Result({ failure }: { failure: ServiceState['failures'][number] }) {
   if (failure.state === 'failed') return <span className={styles.bad}>Failed</span>
   return <span className={styles.warning}>{formatCounts(failure.counts)}</span>

@@ -1,8 +1,27 @@
 import assert from 'node:assert/strict'
+import { readdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { createCommandRunner } from '../../test/support/shared-commands.ts'
+
+test('a copy into the data directory of the source is refused, and nothing is created', async (t) => {
+  const folder = temporaryDirectory(t)
+  const godwit = createCommandRunner()
+  const data = join(folder, 'data')
+  assert.equal((await godwit(['account', 'add', 'alice', '--data', data])).code, 0)
+  await symlink(data, join(folder, 'link'))
+  const before = await readdir(data)
+  for (const to of [
+    ['--to', join(data, 'backup')],
+    ['--to', join(folder, 'link', 'new', 'backup')],
+    ['--to-blobs', join(data, 'blobs')],
+  ]) {
+    const { code, stderr } = await godwit(['copy', '--online', ...to, '--data', data])
+    assert.deepEqual([code, stderr.includes('inside the data directory of the source')], [2, true])
+  }
+  assert.deepEqual(await readdir(data), before)
+})
 
 test('a service that was moved refuses commands until --unmark-source, which prints JSON with --json', async (t) => {
   const folder = temporaryDirectory(t)

@@ -1,5 +1,5 @@
-import { chownSync, existsSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { chownSync, existsSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import { type Command, Option } from 'commander'
 import { inAuditedTransaction, type RecordAudit } from '../accounts/audit-log.ts'
 import { removeCopyMarks } from '../db/copy-marks.ts'
@@ -87,6 +87,8 @@ async function run(signal: AbortSignal, options: CopyOptions, command: Command):
     throw new UsageError('say where to copy: --to DIR, --to-database-url URL or --to-blobs PLACE')
   const settings = readServiceConfig(command)
   const from = options.from === undefined ? settings : inDirectory(settings, options.from)
+  for (const directory of [options.to, options.toBlobs])
+    if (directory !== undefined && !isBucket(directory)) refuseInside(from.data, directory)
   prepareDirectories(options, from.data)
   switchUserToOwnerOf(from.data)
   if (unmarkSource) return unmark(from, options)
@@ -106,6 +108,20 @@ async function run(signal: AbortSignal, options: CopyOptions, command: Command):
     printMessage(
       `warning: ${formatCount(damaged.length, 'blob is', 'blobs are')} missing or damaged at the source too: \`godwit check --store\` lists the archives that contain them`,
     )
+}
+
+/** A copy there would be swept or deleted with the source, and a copy of the copy would follow. */
+function refuseInside(data: string, directory: string): void {
+  const path = relative(realPath(data), realPath(directory))
+  const isOutside = path === '' || path === '..' || path.startsWith(`..${sep}`)
+  if (!isOutside)
+    throw new UsageError(`${directory} is inside the data directory of the source: choose another`)
+}
+
+/** Resolves the symbolic links of the part of a path that exists. */
+function realPath(path: string): string {
+  if (existsSync(path)) return realpathSync(path)
+  return join(realPath(dirname(path)), basename(path))
 }
 
 /** Returns the settings of a service with everything in one data directory. */

@@ -120,6 +120,19 @@ const numbersAsNumbers = (types: typeof pg.types) =>
 /** Whether PostgreSQL ended this transaction because two transactions waited for each other. */
 export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01')
 
+const MAX_ATTEMPTS = 5
+
+/** Runs a transaction, and again after a deadlock. Throws the deadlock after too many of them. */
+export async function retryDeadlocks<T>(transact: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await transact()
+    } catch (error) {
+      if (!isDeadlock(error) || attempt === MAX_ATTEMPTS) throw error
+    }
+  }
+}
+
 /** Allows one server per data directory: throws a UserError if another one runs. Returns a function that releases the lock. */
 export function lockDataDirectory(dataDirectory: string): () => void {
   makeDirectory(dataDirectory, 0o700)

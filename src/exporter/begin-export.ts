@@ -21,7 +21,7 @@ import {
   probablyUnchanged,
   recordExamination,
 } from '../migrations/segment-store.ts'
-import { PermanentError, type Queue, type Run } from '../queue/queue.ts'
+import { type Job, PermanentError, type Queue, type Run } from '../queue/queue.ts'
 import type { RepositorySummary } from '../repositories/facts-store.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
@@ -39,12 +39,16 @@ export interface BeginParts extends ReuseParts, ExportRightsParts {
   log: OutcomeLog
 }
 
+/** A repository whose examination ends the process is left to its own job, which is given up without the others. */
+const MAX_EXAMINED_ATTEMPTS = 2
+
 /** Applies the locks, records the repositories that have not changed as reused, and enqueues the exports of the others. */
 export async function beginExport(
   parts: BeginParts,
-  { migrationId }: MigrationJob,
+  { payload, failures }: Job,
   run: Run,
 ): Promise<void> {
+  const { migrationId } = payload as MigrationJob
   await refreshExportRights(parts, { migrationId })
   const { db, queue, now } = parts
   const migration = await migrationById(db, migrationId)
@@ -56,7 +60,10 @@ export async function beginExport(
   const repositories = all
     .map((each, position) => ({ ...each, position }))
     .filter(({ position }) => !skipped.has(position))
-  const unchanged = await findUnchanged(parts, migration, repositories, run.signal)
+  const unchanged =
+    failures < MAX_EXAMINED_ATTEMPTS
+      ? await findUnchanged(parts, migration, repositories, run.signal)
+      : new Map<number, Unchanged>()
   await run.finish(async (tx) => {
     await changeState(tx, migrationId, 'exporting', { now: now() })
     // Some of the segments may have been swept meanwhile.

@@ -60,6 +60,19 @@ onEachEngine('a migration begins', (engine) => {
     assert.deepEqual(host.lastStamps, ['first', 'second', undefined])
   })
 
+  test('however often its worker dies, and then leaves repositories to their own jobs', async (t) => {
+    const { db, host, start, work } = await exportScene(t, REPOSITORIES, engine)
+    await start(NAMES)
+    await work()
+    const id = await start(NAMES)
+    await db.updateTable('jobs').set({ failures: 9 }).execute()
+    await work()
+    await assertExported(db, id)
+    assert.deepEqual(host.examined, [])
+    const reused = { 'alice/site': 'reused', 'alice/blog': 'reused' }
+    assert.deepEqual(await outcomesByName(db, id), reused)
+  })
+
   test('with a job for a repository that changed since the last sync', async (t) => {
     const { db, host, start, work, archive } = await exportScene(t, REPOSITORIES, engine)
     await start(NAMES)

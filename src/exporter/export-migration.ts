@@ -70,7 +70,9 @@ export function exportHandlers(parts: ExportParts): Handlers {
   const writesBlobs = (run: Handler['run']) => retryDuringOutage(whileOwned(run))
   return {
     [BEGIN_EXPORT]: {
-      run: (job, run) => beginExport(parts, job.payload as MigrationJob, run),
+      run: (job, run) => beginExport(parts, job, run),
+      // It fails the whole migration, and after some failures it examines no repository that could end its process.
+      retriesLostWorkers: true,
       ...ofMigration,
     },
     [EXPORT_RECORDS]: {

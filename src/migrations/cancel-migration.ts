@@ -1,4 +1,4 @@
-import { isDeadlock } from '../db/connect.ts'
+import { retryDeadlocks } from '../db/connect.ts'
 import type { AlsoWrite } from '../db/database.ts'
 import { InvalidRequest } from '../lib/request-errors.ts'
 import { waitAtMost } from '../lib/wait-at-most.ts'
@@ -39,27 +39,17 @@ export async function cancelMigration(
   return migration
 }
 
-const MAX_ATTEMPTS = 5
-
-async function cancelInTransaction(
-  { db, queue, now }: CancelParts,
-  id: number,
-  alsoWrite?: AlsoWrite,
-) {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await db.transaction().execute(async (tx) => {
-        await endMigration({ queue, now }, tx, id, 'failed', { reason: CANCELLED })
-        await queue.cancel(tx, batchOfMigration(id))
-        const released = await releaseLocks(tx, id, now())
-        await alsoWrite?.(tx)
-        // Read here, because a failure to read after the commit would report a cancelled migration as an error.
-        const summary = (await summaryById(tx, id))!
-        return { migration: await migrationById(tx, id), summary, released }
-      })
-    } catch (error) {
-      // A job that ends at the same time locks the same rows in another order.
-      if (!isDeadlock(error) || attempt === MAX_ATTEMPTS) throw error
-    }
-  }
+function cancelInTransaction({ db, queue, now }: CancelParts, id: number, alsoWrite?: AlsoWrite) {
+  // A job that ends at the same time locks the same rows in another order.
+  return retryDeadlocks(() =>
+    db.transaction().execute(async (tx) => {
+      await endMigration({ queue, now }, tx, id, 'failed', { reason: CANCELLED })
+      await queue.cancel(tx, batchOfMigration(id))
+      const released = await releaseLocks(tx, id, now())
+      await alsoWrite?.(tx)
+      // Read here, because a failure to read after the commit would report a cancelled migration as an error.
+      const summary = (await summaryById(tx, id))!
+      return { migration: await migrationById(tx, id), summary, released }
+    }),
+  )
 }

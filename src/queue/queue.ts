@@ -20,7 +20,7 @@ export interface Run {
   signal: AbortSignal
   /**
    * The only way to complete a job: one transaction writes the result and removes the job. Rejects with LeaseLost if another worker
-   * has taken over the job, so a worker that was presumed dead can never write.
+   * has taken over the job, so a worker that was presumed dead can never write. After a deadlock, `write` is called again.
    */
   finish<T>(write: (tx: Db) => Promise<T>): Promise<T>
 }
@@ -32,6 +32,8 @@ export interface Handler {
   onGiveUp(tx: Db, job: Job, reason: string): Promise<void>
   /** Called after that transaction has been committed. */
   afterGiveUp?(job: Job, reason: string): Promise<void>
+  /** Whether it is run again however often its workers died. It must not be able to end its process itself. */
+  retriesLostWorkers?: boolean
 }
 
 export type Handlers = Readonly<Record<string, Handler>>

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeadlock, retryDeadlocks } from '../db/connect.ts'
 import type { Db } from '../db/database.ts'
 import { publicReason } from '../lib/disk-errors.ts'
 import {
@@ -77,7 +78,8 @@ function createRun<Held extends HeldJob>(
       return returnUncounted(UNKNOWN_KIND_PAUSE_MS)
     }
     // A failed last attempt removes the job. This job still exists, so the worker of its last attempt died.
-    if (job.failures >= timing.maxFailures) return giveUp(handler, 'its worker was lost')
+    if (job.failures >= timing.maxFailures && !handler.retriesLostWorkers)
+      return giveUp(handler, 'its worker was lost')
     keepRenewing()
     try {
       await handler.run(job, { signal: AbortSignal.any([lost.signal, stopping]), finish })
@@ -104,14 +106,20 @@ function createRun<Held extends HeldJob>(
   async function handleFailure(error: unknown, handler: Handler): Promise<void> {
     if (error instanceof LeaseLost || lost.signal.aborted) return
     if (stopping.aborted) return returnUncounted()
+    if (isDeadlock(error)) return postpone(new RetryLater('a deadlock', { cause: error }))
+    if (error instanceof RetryLater) return postpone(error)
     onError(error, job)
     if (ended.signal.aborted) return
-    if (error instanceof RetryLater) return returnUncounted(pauseOf(error, timing))
     const failures = job.failures + 1
     if (error instanceof PermanentError || failures >= timing.maxFailures)
       return giveUp(handler, publicReason(error))
     const pauseMs = timing.retryPauseMs * 2 ** (failures - 1)
     await store.returnToQueue(job, { pauseMs, isFailure: true })
+  }
+
+  async function postpone(why: RetryLater): Promise<void> {
+    onError(why, job)
+    if (!ended.signal.aborted) await returnUncounted(pauseOf(why, timing))
   }
 
   const returnUncounted = (pauseMs = 0): Promise<void> =>
@@ -123,10 +131,12 @@ function createRun<Held extends HeldJob>(
   }
 
   async function finish<T>(write: (tx: Db) => Promise<T>): Promise<T> {
-    const result = await db.transaction().execute(async (tx) => {
-      if (!(await store.remove(tx, job))) throw new LeaseLost(job)
-      return write(tx)
-    })
+    const result = await retryDeadlocks(() =>
+      db.transaction().execute(async (tx) => {
+        if (!(await store.remove(tx, job))) throw new LeaseLost(job)
+        return write(tx)
+      }),
+    )
     ended.abort()
     return result
   }

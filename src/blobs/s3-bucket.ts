@@ -1,6 +1,7 @@
 import { addAbortSignal, Readable } from 'node:stream'
 import { S3 } from '@aws-sdk/client-s3'
 import { codeOf } from '../lib/errno.ts'
+import { UserError } from '../lib/user-error.ts'
 import {
   assertBlobKey,
   assertRange,
@@ -56,6 +57,7 @@ export function connectS3(endpoint: string | undefined): S3 {
 /** Adds the command and the status to the message, which many servers leave empty, and converts outages to BlobsUnavailable. */
 function explainError(error: unknown, commandName: string | undefined, input: object): unknown {
   if (!(error instanceof Error)) return error
+  if (error.message === 'Region is missing') return new UserError(NO_REGION, { cause: error })
   const status = statusOf(error)
   if (isS3Error(error, 'NoSuchBucket') && 'Bucket' in input)
     error.message = `the bucket ${input.Bucket} does not exist`
@@ -66,6 +68,9 @@ function explainError(error: unknown, commandName: string | undefined, input: ob
     cause: error,
   })
 }
+
+const NO_REGION =
+  'the bucket (--blobs) has no region: set AWS_REGION, and its credentials, in the environment or in the file `environment` beside the configuration file, which this user must be able to read'
 
 const statusOf = (error: Error): number | undefined =>
   '$metadata' in error ? (error.$metadata as { httpStatusCode?: number }).httpStatusCode : undefined

@@ -3,7 +3,8 @@ import { invalidNameReason } from '../lib/names.ts'
 import { ConfigError, UsageError } from '../lib/user-error.ts'
 import { switchUserToOwnerOf } from '../service/data-owner.ts'
 import { type Config, readConfig } from '../settings/config.ts'
-import { type ConfigFile, findConfigFile } from '../settings/config-file.ts'
+import { type ConfigFile, DEFAULT_CONFIG_FILE, findConfigFile } from '../settings/config-file.ts'
+import { readEnvironmentFile } from '../settings/environment-file.ts'
 import {
   flagOf,
   type OptionName,
@@ -107,7 +108,13 @@ export function readCommandConfig(command: Command): Config {
   const flags = command.optsWithGlobals<Record<string, string>>()
   // An option of the command may have the name of a setting.
   for (const option of command.options) if (!isSetting(option)) delete flags[option.attributeName()]
-  return readConfig(flags, process.env, configFileOf(command))
+  const file = configFileOf(command)
+  // The SDK of the bucket reads the environment of the process.
+  for (const [name, value] of Object.entries(
+    readEnvironmentFile(file?.path ?? DEFAULT_CONFIG_FILE),
+  ))
+    process.env[name] ??= value
+  return readConfig(flags, process.env, file)
 }
 
 /** Reads the settings of a command that works on the service's data. Throws if it is not known where the data is. */

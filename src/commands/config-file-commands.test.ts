@@ -65,6 +65,44 @@ test('`config` shows where each value comes from, as text and as JSON', async (t
   assert.deepEqual(settingOf('forge'), [null, null, null])
 })
 
+test('commands find the bucket through the file `environment`, and name what is missing in it', async (t) => {
+  const folder = temporaryDirectory(t)
+  const GODWIT_CONFIG = join(folder, 'config')
+  writeFileSync(GODWIT_CONFIG, 'data = data\nblobs = s3://archives\n')
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith('AWS_')),
+  )
+  const godwit = createCommandRunner({ env })
+  const environment = (...lines: string[]) =>
+    writeFileSync(join(folder, 'environment'), lines.join('\n'))
+  environment('AWS_ENDPOINT_URL=http://127.0.0.1:1', 'GODWIT_VENDOR=forge', 'PATH=/nowhere')
+  assert.equal((await godwit(['account', 'add', 'alice'], { GODWIT_CONFIG })).code, 0)
+  const { stdout } = await godwit(['config', '--json'], { GODWIT_CONFIG, GODWIT_VENDOR: 'shell' })
+  const { settings } = JSON.parse(stdout)
+  const vendor = settings.find(({ name }: { name: string }) => name === 'vendor')
+  assert.equal(vendor.value, 'shell', 'the environment of the command takes precedence')
+
+  const copy = ['copy', '--to-blobs', 's3://other', '--keep-source']
+  for (const args of [['check', '--store', '--lost'], copy]) {
+    const { code, stderr } = await godwit(args, { GODWIT_CONFIG })
+    assert.equal(code, 1)
+    assert.match(stderr, /^godwit: the bucket \(--blobs\) has no region: set AWS_REGION, .*\n$/)
+  }
+  environment(
+    '; for the service',
+    'AWS_ENDPOINT_URL=http://127.0.0.1:1',
+    'AWS_REGION="here"',
+    'AWS_MAX_ATTEMPTS = 1',
+    'AWS_ACCESS_KEY_ID=id',
+    'AWS_SECRET_ACCESS_KEY=s#cret=',
+  )
+  for (const args of [['check', '--store', '--lost'], copy]) {
+    const { code, stderr } = await godwit(args, { GODWIT_CONFIG })
+    assert.equal(code, 4, stderr)
+    assert.match(stderr, /^godwit: the bucket \(--blobs\): .*ECONNREFUSED.*\n$/)
+  }
+})
+
 test('a command does nothing if the configuration file has errors', async (t) => {
   const folder = temporaryDirectory(t)
   const file = join(folder, 'config')

@@ -1,10 +1,12 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { chmod, chown, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { assertFinding, doctor, validSettings } from '../../../test/support/doctor-scene.ts'
 import { temporaryDirectory } from '../../../test/support/sample-repositories.ts'
 import { readConfig } from '../../settings/config.ts'
-import { checkLfs } from './check-repositories.ts'
+import { checkLfs, checkSnapshots } from './check-repositories.ts'
 import type { CheckResult } from './check-result.ts'
 
 const check = (lfsDirectory: string) =>
@@ -56,4 +58,33 @@ test('an LFS directory that does not exist, or is a file, is an error', async (t
 test('an unreadable LFS directory is an error, and an unreadable folder in it a warning', async (t) => {
   assertFinding(await checkClosed(t, '.'), 'lfs', 'error', /lfs: EACCES/)
   assertFinding(await checkClosed(t, 'ab'), 'lfs', 'warning', /lfs: cannot be read: ab$/)
+})
+
+const PROTECTED = '/proc/sys/fs/protected_hardlinks'
+const isProtected = () =>
+  process.geteuid?.() === 0 && readFileSync(PROTECTED, 'utf8').trim() === '1'
+
+test('snapshots use hard links only if that works for the files of each repository', async (t) => {
+  const data = temporaryDirectory(t)
+  const objects = ['alice/site', 'bob/notes'].map((name, at) => ({
+    name,
+    file: join(data, String(at)),
+  }))
+  for (const { file } of objects) await writeFile(file, 'pack', { mode: 0o444 })
+  const config = readConfig({ data }, {})
+  const findings = async (some: typeof objects) =>
+    (await Array.fromAsync(checkSnapshots(config, some))).map(({ state, found }) => [state, found])
+  assert.deepEqual(await findings(objects), [['passed', 'use hard links']])
+  assert.deepEqual(await findings([]), [], 'nothing is claimed that was not tried')
+  if (!isProtected()) return t.skip('only root, with fs.protected_hardlinks, can forbid hard links')
+  await chmod(data, 0o777)
+  await chown(objects[0]!.file, 65_534, 65_534)
+  const why = 'the system forbids hard links to files of other users (fs.protected_hardlinks)'
+  assert.deepEqual(await asOrdinaryUser(() => findings(objects)), [
+    ['passed', `use hard links, but copies of bob/notes: ${why}`],
+  ])
+  assert.deepEqual(await asOrdinaryUser(() => findings(objects.slice(1))), [
+    ['passed', `use copies: ${why}`],
+  ])
+  assert.deepEqual(await readdir(data), ['0', '1'])
 })

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
-import { lstat, readdir, stat } from 'node:fs/promises'
+import { link, lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { nameKey } from '../../accounts/account.ts'
 import { brokenRepositories, lockedRepositories } from '../../db/survey.ts'
 import { nearestExisting } from '../../formats/output.ts'
 import type { Git } from '../../git/git.ts'
+import { hasCode } from '../../lib/errno.ts'
 import { mapConcurrent } from '../../lib/map-concurrent.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { layoutOptions } from '../../service/data-paths.ts'
@@ -12,6 +13,7 @@ import type { Config } from '../../settings/config.ts'
 import { type GitDirectory, gitDirectory } from '../../sources/directory/git-directory.ts'
 import type { FoundRepository, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
+import { temporaryDirectory } from '../temporary-directory.ts'
 import { databaseOf } from './check-database.ts'
 import { type CheckResult, errorText, failure, firstFew, passed, warning } from './check-result.ts'
 
@@ -24,6 +26,12 @@ interface Problems {
   caseConflicts: string[]
   unreadable: string[]
   unlockable: string[]
+}
+
+/** An object file of a repository, by which hard links are tried. */
+interface ObjectToLink {
+  name: string
+  file: string
 }
 
 /**
@@ -56,10 +64,10 @@ export async function* checkRepositories(
       : 'create it, check that its file system is mounted, or set another --repositories'
     return yield failure('repositories', `${root}: ${errorText(error)}`, advice)
   }
-  await openAll(source, found, problems, signal)
+  const objects = await openAll(source, found, problems, signal)
   yield* describeProblems(config, root, found, problems)
   yield* checkDamage(config, found)
-  yield await checkSnapshots(config, root)
+  yield* checkSnapshots(config, objects)
 }
 
 function withoutRepositories(role: Config['role'], usesPostgres: boolean): CheckResult {
@@ -72,18 +80,21 @@ function withoutRepositories(role: Config['role'], usesPostgres: boolean): Check
   return failure('repositories', 'not set', advice)
 }
 
+/** Returns an object file of each repository that can be opened and has one. */
 async function openAll(
   source: GitDirectory,
   found: readonly FoundRepository[],
   { unreadable, unlockable }: Problems,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<ObjectToLink[]> {
+  const objects: ObjectToLink[] = []
   await mapConcurrent(found, { concurrency: CONCURRENCY, signal }, async (repository, stop) => {
     const name = `${repository.owner}/${repository.name}`
     let dir: string
     try {
       dir = await source.directoryOf(repository)
-      await source.examine(repository, stop)
+      const { objectFiles } = (await source.examine(repository, stop)).repository
+      if (objectFiles[0]) objects.push({ name, file: objectFiles[0].from })
       await source.checkGitAccess(repository)
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
@@ -93,6 +104,7 @@ async function openAll(
     const why = await whyNotLockable(source, repository, dir)
     if (why) unlockable.push(`${name} (${why})`)
   })
+  return objects
 }
 
 async function whyNotLockable(source: Source, found: FoundRepository, dir: string) {
@@ -166,10 +178,34 @@ async function* checkDamage(config: Config, found: readonly FoundRepository[]) {
     )
 }
 
-async function checkSnapshots({ data }: Config, root: string): Promise<CheckResult> {
-  const [source, target] = await Promise.all([stat(root), stat(nearestExisting(data))])
-  if (source.dev === target.dev) return passed('snapshots', 'use hard links')
-  return passed('snapshots', 'use copies: --data is on another filesystem than the repositories')
+/** Tries to link an object file of each repository into the data directory, as a snapshot does. */
+export async function* checkSnapshots({ data }: Config, objects: readonly ObjectToLink[]) {
+  if (objects.length === 0) return
+  // checkData reports a directory that cannot be written.
+  const created = await temporaryDirectory(join(nearestExisting(data), '.godwit-doctor-')).catch(
+    () => undefined,
+  )
+  if (!created) return
+  await using probe = created
+  const refused: string[] = []
+  let reason = ''
+  for (const [at, { name, file }] of objects.entries())
+    try {
+      await link(file, join(probe.path, String(at)))
+    } catch (error) {
+      refused.push(name)
+      reason ||= whyNotLinked(error)
+    }
+  if (refused.length === 0) yield passed('snapshots', 'use hard links')
+  else if (refused.length === objects.length) yield passed('snapshots', `use copies: ${reason}`)
+  else yield passed('snapshots', `use hard links, but copies of ${firstFew(refused)}: ${reason}`)
+}
+
+function whyNotLinked(error: unknown): string {
+  if (hasCode(error, 'EXDEV')) return '--data is on another filesystem than the repositories'
+  if (hasCode(error, 'EPERM', 'EACCES'))
+    return 'the system forbids hard links to files of other users (fs.protected_hardlinks)'
+  return errorText(error)
 }
 
 /** Finds repositories that are locked although no migration holds the lock. */

@@ -230,6 +230,8 @@ export const initialTables = {
     finished_order: 'integer',
     bytes_expected: 'bigint',
     bytes_done: 'bigint not null',
+    /** When `bytes_done` was last written before the end. */
+    progress_at: 'bigint',
     reused: 'integer not null',
     /** The state of the repository when its export began. */
     fingerprint: 'text',
@@ -253,6 +255,8 @@ export const initialTables = {
     /** Issues and pull requests: read so far, and in total. */
     records_done: 'integer not null default 0',
     records_expected: 'integer not null default 0',
+    /** When `records_done` was last written before the end. */
+    progress_at: 'bigint',
     /** No request is sent to the forge before this time. `waiting_for` is the reason. */
     waiting_until: 'bigint',
     waiting_for: 'text',

@@ -77,6 +77,7 @@ export const totalsResponse = S.pick(
   [
     ...(['failed', 'incomplete', 'bytes_expected', 'bytes_per_second', 'seconds_left'] as const),
     ...(['records_done', 'records_expected', 'waiting_until'] as const),
+    ...(['stalled_since', 'waiting_for'] as const),
     ...(['phase', 'percent', 'under_way'] as const),
   ],
 )

@@ -197,11 +197,11 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
 }
 
 /** Writes progress to the database, one write at a time. A failed write does not fail the export. */
-function progressRecorder({ db }: ExportParts, task: ExportTask, startedAt: number) {
+function progressRecorder({ db, now }: ExportParts, task: ExportTask, startedAt: number) {
   let writing: Promise<void> | undefined
   return {
     record(progress: SegmentProgress): void {
-      writing ??= recordProgress(db, task, { ...progress, startedAt })
+      writing ??= recordProgress(db, task, { ...progress, startedAt, now: now() })
         .catch(() => {})
         .finally(() => {
           writing = undefined

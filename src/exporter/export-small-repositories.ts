@@ -145,7 +145,7 @@ async function makeSegments(
     }
     try {
       const { segment, bytes } = await segments.make(options, stop, (progress) => {
-        const written = { ...progress, startedAt }
+        const written = { ...progress, startedAt, now: now() }
         recordProgress(db, { migrationId, position }, written).catch(() => {})
       })
       if (segment) made.push({ position, facts, segment, bytes, startedAt, finishedAt: now() })

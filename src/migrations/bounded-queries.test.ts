@@ -5,7 +5,7 @@ import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
-import { recentRate } from './outcome-store.ts'
+import { recentExports } from './outcome-store.ts'
 import { bytesOfUnusedSegments, unusedSegments } from './segment-sweep.ts'
 
 const NOW = 1_800_000_000_000
@@ -94,11 +94,11 @@ onEachEngine('queries of housekeeping', (engine) => {
   })
 })
 
-test('the rate of recent exports is read from an index, however many were reused', async (t) => {
+test('the times of recent exports are read from an index, however many were reused', async (t) => {
   const { db, seen } = watched((await openDatabase(t, 'sqlite')).db)
   await addMigration(db, 3, { isReused: false })
   seen.nodes = []
-  assert.equal(await recentRate(db), 1000)
+  assert.deepEqual((await recentExports(db))[2], { bytes: 1, ms: 1 })
   const { sql: text, parameters } = db
     .getExecutor()
     .compileQuery(seen.nodes[0] as never, createQueryId())

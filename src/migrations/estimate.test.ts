@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { estimateSecondsLeft, type RepositoryWork } from './estimate.ts'
+import { estimateSecondsLeft, predictSeconds, type RepositoryWork } from './estimate.ts'
 
 const SECOND = 1000
 const MB = 1_000_000
@@ -146,6 +146,25 @@ test('repositories that were reused before the export began do not count', () =>
 test('a repository that takes longer than all others leaves nothing to estimate from', () => {
   const run = [...inPairs(20, 1000, 0, 200), packing(0, 1000, 2000)]
   assert.equal(estimateSecondsLeft(run, at(60 * SECOND)), null)
+})
+
+test('there is no estimate while a repository makes no progress, however few bytes are left', () => {
+  const done = inPairs(20, 1000, 0, 500)
+  const stuck = { ...packing(950, 1000, 5000), progressAt: 6000 }
+  assertBetween(0, estimateSecondsLeft([...done, stuck], at(7 * SECOND)), 2)
+  assert.equal(estimateSecondsLeft([...done, stuck], at(2520 * SECOND)), null)
+  const begun = packing(0, 1000, 5000)
+  assert.equal(estimateSecondsLeft([...done, begun, waiting(1000)], at(60 * SECOND)), null)
+})
+
+test('a forecast needs exports that are not much smaller', () => {
+  const small = { bytes: 4000, ms: 600 }
+  assert.equal(predictSeconds([], [1]), null)
+  assert.equal(predictSeconds([small], [15 * MB]), null)
+  assert.equal(predictSeconds([small], [4000, 4000]), 2)
+  const large = { bytes: 10 * MB, ms: 2600 }
+  assertBetween(4, predictSeconds([small, large], [15 * MB]), 5)
+  assert.equal(predictSeconds([small], []), 0)
 })
 
 /**

@@ -6,6 +6,8 @@ export interface RepositoryWork {
   bytesExpected: number
   /** When the export of its git data began. */
   packingSince: number | null
+  /** When progress of its git data was last recorded. */
+  progressAt?: number | null
   /** Null if its records are not exported, or not begun. */
   records: RecordsWork | null
 }
@@ -14,6 +16,7 @@ interface RecordsWork {
   done: number
   expected: number
   startedAt: number
+  progressAt?: number | null
   finishedAt: number | null
   waitingUntil: number | null
 }
@@ -21,10 +24,17 @@ interface RecordsWork {
 /** One part of the work on a repository: its records, counted in issues and pull requests, or its git data, in bytes. */
 interface Step {
   since: number | null
+  /** When it last advanced. */
+  progressAt: number | null
   until: number | null
   done: number
   expected: number
 }
+
+/** A repository or migration that makes no progress for so long is stalled: how long it will take is unknown. */
+export const STALLED_MS = 2 * 60_000
+/** So does one without any progress that takes many times as long as predicted, and more than this. */
+const OVERDUE = { factor: 3, ms: 5000 }
 
 const MIN_ELAPSED_MS = 2000
 const MIN_FINISHED = 5
@@ -69,8 +79,9 @@ function packingSteps(repositories: readonly RepositoryWork[]): Step[] {
       ({ packingSince, finishedAt, bytesExpected }) =>
         packingSince !== null || (finishedAt === null && bytesExpected > 0),
     )
-    .map(({ packingSince, finishedAt, bytesDone, bytesExpected }) => ({
+    .map(({ packingSince, progressAt, finishedAt, bytesDone, bytesExpected }) => ({
       since: packingSince,
+      progressAt: progressAt ?? null,
       until: finishedAt,
       done: bytesDone,
       expected: bytesExpected,
@@ -88,6 +99,7 @@ function recordsSteps(repositories: readonly RepositoryWork[]): Step[] {
     .filter(({ records, finishedAt }) => records !== null || finishedAt === null)
     .map(({ records, finishedAt }) => ({
       since: records?.startedAt ?? null,
+      progressAt: records?.progressAt ?? null,
       until: records?.finishedAt ?? finishedAt,
       done: records?.done ?? 0,
       expected: records && isCounted(records) ? records.expected : average,
@@ -105,14 +117,38 @@ function timesLeft(steps: readonly Step[], now: number): number[] | undefined {
   // Small steps do not show how long one takes that is many times as large.
   const largest = steps.reduce((most, { done }) => Math.max(most, done), 0)
   if (open.some(({ expected }) => expected * MIN_FRACTION > largest)) return undefined
+  if (open.some((step) => isStalled(step, now))) return undefined
   const latest = finished.toSorted((a, b) => b.until! - a.until!).slice(0, LATEST)
   const predict = fitTimes(latest.length > 0 ? latest : open, now)
-  return open.map(({ since, done, expected }) => {
+  const times: number[] = []
+  for (const { since, done, expected } of open) {
     const spent = since === null ? 0 : now - since
+    const predicted = predict(expected)
     if (since !== null && done > 0 && done >= expected * MIN_FRACTION)
-      return (spent * Math.max(expected - done, 0)) / done
-    return Math.max(predict(expected) - spent, 0)
+      times.push((spent * Math.max(expected - done, 0)) / done)
+    else if (spent > predicted * OVERDUE.factor + OVERDUE.ms) return undefined
+    else times.push(Math.max(predicted - spent, 0))
+  }
+  return times
+}
+
+const isStalled = ({ since, progressAt }: Step, now: number): boolean =>
+  since !== null && now - Math.max(since, progressAt ?? 0) > STALLED_MS
+
+/**
+ * Predicts how long the export of repositories of these sizes takes, from how long others took. Returns null if there are none, or only
+ * much smaller ones.
+ */
+export function predictSeconds(
+  recent: readonly { bytes: number; ms: number }[],
+  sizes: readonly number[],
+): number | null {
+  const largest = recent.reduce((most, { bytes }) => Math.max(most, bytes), 0)
+  if (recent.length === 0 || sizes.some((size) => size * MIN_FRACTION > largest)) return null
+  const steps = recent.map(({ bytes, ms }) => {
+    return { since: 0, progressAt: null, until: ms, done: bytes, expected: bytes }
   })
+  return Math.ceil(sum(sizes.map(fitTimes(steps, 0))) / 1000)
 }
 
 /** Fits a constant time per step and a time per unit to the steps by least squares. Neither is negative. */

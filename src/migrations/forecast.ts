@@ -4,7 +4,8 @@ import { formatBytes } from '../lib/quantities.ts'
 import { smallestFreeBytes } from '../queue/process-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { recentRate } from './outcome-store.ts'
+import { predictSeconds } from './estimate.ts'
+import { recentExports } from './outcome-store.ts'
 import { archiveWarnings } from './progress.ts'
 import { describeQuota, readQuota, totalBytes } from './quota.ts'
 import { findSegments, problemsOf } from './segment-store.ts'
@@ -30,8 +31,9 @@ export async function forecast(
       options.excludeGitData ? nothingToExport(each) : detectChanges(parts, each, stop),
   )
   const exported = forecasts.filter(({ reason }) => reason === null)
-  const bytesToWrite = totalBytes(exported.filter(({ reused }) => !reused))
-  const rate = await recentRate(parts.db)
+  const written = exported.filter(({ reused }) => !reused)
+  const bytesToWrite = totalBytes(written)
+  const recent = await recentExports(parts.db)
   const freeBytes = await smallestFreeBytes(parts.db, parts.now())
   const quota = await readQuota(parts.db, scope.owner, parts.maxArchiveBytes)
   const archiveBytes = totalBytes(exported)
@@ -40,8 +42,11 @@ export async function forecast(
     bytesToWrite,
     /** The smallest free space of all workers; null if none reports it. */
     freeBytes,
-    /** Estimated from recent exports; null if there are none. */
-    seconds: rate === null ? null : Math.ceil(bytesToWrite / rate),
+    /** Estimated from recent exports; null if there are none that are large enough. */
+    seconds: predictSeconds(
+      recent,
+      written.map(({ bytes }) => bytes),
+    ),
     quota,
     /** Warnings about the archive. */
     warnings: [

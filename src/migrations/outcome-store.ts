@@ -24,13 +24,14 @@ export type Outcome = Exported | { reason: string }
 export async function recordProgress(
   db: Db,
   { migrationId, position }: ExportTask,
-  progress: Examined & { bytesDone: number; startedAt: number },
+  progress: Examined & { bytesDone: number; startedAt: number; now: number },
 ): Promise<void> {
   const columns = {
     started_at: progress.startedAt,
     bytes_expected: progress.bytes,
     bytes_done: progress.bytesDone,
     fingerprint: progress.fingerprint,
+    progress_at: progress.now,
   }
   await db
     .insertInto('repository_exports')
@@ -274,8 +275,8 @@ export async function notExportedFrom(db: Db, { id }: Pick<Migration, 'id'>, atM
 
 const RECENT_EXPORTS = 50
 
-/** Returns the bytes per second of the latest exports of single repositories; null if there are none. */
-export async function recentRate(db: Db): Promise<number | null> {
+/** Returns how long the latest exports of single repositories took. */
+export async function recentExports(db: Db): Promise<{ bytes: number; ms: number }[]> {
   const rows = await db
     .selectFrom('repository_exports')
     .select(['bytes_done', 'started_at', 'finished_at'])
@@ -287,7 +288,5 @@ export async function recentRate(db: Db): Promise<number | null> {
     .orderBy('migration_id', 'desc')
     .limit(RECENT_EXPORTS)
     .execute()
-  const bytes = rows.reduce((sum, row) => sum + row.bytes_done, 0)
-  const ms = rows.reduce((sum, row) => sum + (row.finished_at! - row.started_at!), 0)
-  return bytes > 0 && ms > 0 ? (bytes * 1000) / ms : null
+  return rows.map((row) => ({ bytes: row.bytes_done, ms: row.finished_at! - row.started_at! }))
 }

@@ -77,6 +77,7 @@ export const EMPTY_ROW = {
   finished_order: null,
   bytes_expected: null,
   bytes_done: 0,
+  progress_at: null,
   reused: 0,
   fingerprint: null,
 }
@@ -100,6 +101,8 @@ function outcomeOf(row: Omit<Row<'repository_exports'>, 'migration_id' | 'positi
     order: row.finished_order,
     bytesExpected: row.bytes_expected,
     bytesDone: row.bytes_done,
+    /** When its progress was last recorded, before its end. */
+    progressAt: row.progress_at,
     reused: row.reused === 1,
   }
 }

@@ -60,6 +60,7 @@ onEachEngine('progress', (engine) => {
     const examined = {
       fingerprint: 'f',
       startedAt: 0,
+      now: 0,
       bytes: 30 * 1024,
       bytesDone: 15 * 1024,
     }
@@ -91,7 +92,7 @@ onEachEngine('progress', (engine) => {
     const nothing = { phases: [null, null, null], percent: 0, ...unknown }
     assert.deepEqual(await now(), { phase: 'waiting', ...nothing })
     await changeState(db, id, 'exporting', { now: 0 })
-    await saveRecordsProgress(db, at(0), { done: 5, expected: 10, startedAt: 0 })
+    await saveRecordsProgress(db, at(0), { done: 5, expected: 10, startedAt: 0, now: 0 })
     assert.deepEqual(await now(), {
       phase: 'records',
       phases: ['records', null, null],
@@ -103,7 +104,7 @@ onEachEngine('progress', (engine) => {
     await storeRecords(db, at(0), { ...stored, reused: false, count: 10 }, 2 * SECOND)
     assert.deepEqual((await now()).phases, ['queued', null, null])
 
-    const examined = { fingerprint: 'f', startedAt: 5 * SECOND, bytes: 10 * 1024 }
+    const examined = { fingerprint: 'f', startedAt: 5 * SECOND, now: 5 * SECOND, bytes: 10 * 1024 }
     await recordProgress(db, at(0), { ...examined, bytesDone: 5 * 1024 })
     const packing = await now()
     assert.deepEqual([packing.phase, packing.phases[0]], ['packing', 'packing'])
@@ -135,6 +136,7 @@ function progressWith(sizes: number[]): Progress {
   return {
     state: 'exported',
     reason: null,
+    createdAt: 0,
     startedAt: 0,
     endedAt: 1000,
     repositories: sizes.map((bytes, n) => ({
@@ -149,12 +151,46 @@ function progressWith(sizes: number[]): Progress {
       warning: null,
       missingLfs: 0,
       startedAt: 0,
+      progressAt: null,
       finishedAt: 1000,
       order: n + 1,
       records: null,
     })),
   }
 }
+
+test('a migration without progress for two minutes has no estimate, and says what it waits for', () => {
+  const [first, second, third] = progressWith([100, 100, 100]).repositories
+  const open = { state: 'exporting', phase: 'packing', bytesDone: 60, finishedAt: null } as const
+  const repositories = [
+    first!,
+    { ...second!, ...open, progressAt: 5 * SECOND },
+    { ...third!, ...open, bytesDone: 0 },
+  ]
+  const state = { state: 'exporting', endedAt: null } as const
+  const run = { ...progressWith([]), ...state, repositories }
+  const at = (now: number, of: Progress = run) => {
+    const { stall, secondsLeft } = totalsOf(of, now)
+    return [stall, secondsLeft]
+  }
+  assert.equal(at(125 * SECOND)[0], null)
+  const names = 'git data of alice/r1, alice/r2'
+  assert.deepEqual(at(126 * SECOND), [{ since: 5 * SECOND, waitingFor: names }, null])
+  const report = reportOf(migration, run, { damaged: [], now: 126 * SECOND })
+  assert.match(
+    describeReport(report),
+    new RegExp(`^No progress since 1970.*: waiting for ${names}`, 'm'),
+  )
+
+  const waiting = (of: Partial<Progress>) => at(126 * SECOND, { ...run, ...of })[0]
+  const sealing = { since: 1000, waitingFor: 'the archive to be sealed' }
+  assert.deepEqual(waiting({ repositories: [first!] }), sealing)
+  const queued = { ...third!, ...open, phase: 'queued' as const, packingSince: null }
+  assert.deepEqual(waiting({ repositories: [queued] }), { since: 0, waitingFor: 'a worker' })
+  const pending = { state: 'pending', startedAt: null, createdAt: 2 } as const
+  assert.deepEqual(waiting({ ...pending, repositories: [] }), { since: 2, waitingFor: 'a worker' })
+  assert.equal(waiting({ state: 'exported' }), null)
+})
 
 test('both forms of the report warn of an archive that is too large for GitHub', () => {
   const of = (sizes: number[], installedVersion?: string) =>

@@ -4,7 +4,7 @@ import { describeLosses } from '../lib/losses.ts'
 import { summarizeNames } from '../lib/names.ts'
 import { formatBytes, formatCount, formatDuration } from '../lib/quantities.ts'
 import { mapInTurns } from '../lib/turns.ts'
-import { estimateSecondsLeft } from './estimate.ts'
+import { estimateSecondsLeft, STALLED_MS } from './estimate.ts'
 import {
   type Migration,
   type MigrationOptions,
@@ -29,7 +29,7 @@ export type Progress = Awaited<ReturnType<typeof progressOf>>
 export type RepositoryProgress = Progress['repositories'][number]
 
 export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>) {
-  const times = ['started_at', 'ended_at'] as const
+  const times = ['created_at', 'started_at', 'ended_at'] as const
   const columns = ['state', 'reason', 'options', 'repository_count', ...times] as const
   const migration = await readColumns(db, id, columns)
   const outcomes = await outcomesOf(db, { id })
@@ -41,6 +41,7 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>) {
   return {
     state,
     reason: migration.reason,
+    createdAt: migration.created_at,
     startedAt: migration.started_at,
     endedAt: migration.ended_at,
     repositories: await mapInTurns(named, ({ fullName, bytes }, position) => {
@@ -91,6 +92,7 @@ export function totalsOf(progress: Progress, now: number) {
   const bytesExpected = sum(repositories, (each) => (each.reason === null ? each.bytesExpected : 0))
   const remaining = inState('waiting').length + inState('exporting').length
   const isUnfinished = unfinishedStates.includes(state)
+  const stall = isUnfinished ? stallOf(progress, remaining, now) : null
   return {
     repositories: repositories.length,
     exported: inState('exported').length,
@@ -110,12 +112,14 @@ export function totalsOf(progress: Progress, now: number) {
     recordsDone: sum(repositories, ({ records }) => records?.done ?? 0),
     recordsExpected: sum(repositories, ({ records }) => records?.expected ?? 0),
     waitingUntil: isUnfinished ? firstWait(repositories) : null,
+    /** Set if it makes no progress. */
+    stall,
   }
 
   function secondsLeft(): number | null {
     if (!isUnfinished) return 0
     // The time that sealing takes depends on the blob store.
-    if (startedAt === null || remaining === 0) return null
+    if (startedAt === null || remaining === 0 || stall) return null
     return estimateSecondsLeft(repositories, { startedAt, now })
   }
 }
@@ -129,6 +133,28 @@ function phaseOfAll({ state, repositories }: Progress, remaining: number): Migra
   const phases = new Set(repositories.map(({ phase }) => phase))
   if (phases.has('packing')) return 'packing'
   return phases.has('records') ? 'records' : 'waiting'
+}
+
+const MAX_WAITING_NAMES = 3
+
+/** Returns since when a migration makes no progress, and what it waits for; null if it makes progress, or waits for the forge. */
+function stallOf(progress: Progress, remaining: number, now: number) {
+  const { repositories, createdAt, startedAt } = progress
+  const times = repositories.flatMap(({ finishedAt, packingSince, progressAt, records }) => [
+    ...[finishedAt, packingSince, progressAt],
+    ...[records?.startedAt, records?.progressAt, records?.finishedAt],
+  ])
+  const since = times.reduce<number>(
+    (latest, each) => Math.max(latest, each ?? 0),
+    startedAt ?? createdAt,
+  )
+  if (now - since <= STALLED_MS || (firstWait(repositories) ?? 0) > now) return null
+  const phase = phaseOfAll(progress, remaining)
+  if (phase === 'sealing') return { since, waitingFor: 'the archive to be sealed' }
+  const names = repositories.filter((each) => each.phase === phase).map((each) => each.fullName)
+  if (names.length === 0) return { since, waitingFor: 'a worker' }
+  const what = phase === 'records' ? 'issues and pull requests' : 'git data'
+  return { since, waitingFor: `${what} of ${summarizeNames(names, MAX_WAITING_NAMES)}` }
 }
 
 /** The number of repositories and their bytes count equally. It is 100 only when the archive is complete. */
@@ -208,6 +234,10 @@ export function describeReport(report: Report): string {
   ]
   if (totals.recordsExpected > 0)
     lines.push(`${totals.recordsDone} issues and pull requests with their comments and files.`)
+  if (totals.stall)
+    lines.push(
+      `No progress since ${new Date(totals.stall.since).toISOString()}: waiting for ${totals.stall.waitingFor}. The log of the service says more.`,
+    )
   lines.push(...warnings.map((warning) => `Warning: ${warning}.`))
   return [...lines, '', ...progress.repositories.map(describeRepository), ''].join('\n')
 }

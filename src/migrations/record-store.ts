@@ -55,6 +55,8 @@ function exportOf(row: Row<'record_exports'>) {
     /** Why it waits. */
     waitingFor: row.waiting_for,
     startedAt: row.started_at,
+    /** When its progress was last recorded, before its end. */
+    progressAt: row.progress_at,
     /** Null, like `records`, until all are stored. */
     finishedAt: row.finished_at,
     asOf: row.as_of,
@@ -82,9 +84,15 @@ function exportOf(row: Row<'record_exports'>) {
 export const saveRecordsProgress = (
   db: Db,
   task: ExportTask,
-  { done, expected, startedAt }: { done: number; expected: number; startedAt: number },
+  {
+    done,
+    expected,
+    startedAt,
+    now,
+  }: { done: number; expected: number; startedAt: number; now: number },
 ): Promise<void> =>
   putRow(db, task, startedAt, {
+    progress_at: now,
     records_done: done,
     records_expected: expected,
     waiting_until: null,

@@ -32,13 +32,17 @@ const totalsSchema = S.object({
     'Average since the first git data was written, excluding reused repositories. Null before that, and below 1 kB/s.',
   ),
   seconds_left: S.countOrNull.describe(
-    'Estimated from the repositories, bytes and records that are done and left. Null while no estimate is possible: too little is done, only records were read, or the archive is being sealed.',
+    'Estimated from the repositories, bytes and records that are done and left. Null while no estimate is possible: too little is done, only records were read, a repository makes no progress, or the archive is being sealed.',
   ),
   records_done: S.count.describe('Issues and pull requests that were read from the forge.'),
   records_expected: S.count.describe('Issues and pull requests to read, as far as known.'),
   waiting_until: S.dateTimeOrNull.describe(
     'When the forge accepts requests again; null if no repository is waiting for it.',
   ),
+  stalled_since: S.dateTimeOrNull.describe(
+    'When the migration last made progress, if that is more than two minutes ago; null otherwise, and while it waits for the forge.',
+  ),
+  waiting_for: S.stringOrNull.describe('What a stalled migration waits for.'),
 })
 
 const records = S.nullable(
@@ -138,7 +142,9 @@ export const forecastSchema = S.described('An estimate of a migration.', {
   free_bytes: S.countOrNull.describe(
     'Free disk space for archives; null if unknown, or if a bucket is used.',
   ),
-  estimated_seconds: S.countOrNull.describe('Null if there is no earlier export to estimate from.'),
+  estimated_seconds: S.countOrNull.describe(
+    'Null if there is no earlier export to estimate from, or only of much smaller repositories.',
+  ),
   quota: quotaSchema,
   warnings: archiveWarnings,
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Page, Request } from 'playwright-core'
+import type { Progress } from '../../src/wire/types.ts'
 import { needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, section, signIn, untilHeading } from '../support/dashboard.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
@@ -73,21 +74,31 @@ test(
   },
 )
 
-test('without event streams the page polls', needsChromium, async (t) => {
+test('without event streams the page polls, and names a stall', needsChromium, async (t) => {
   await slow.slowDown()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/dunes'])
   await slow.untilSlow()
   const page = await visit(t, story.service.url, { token })
   const etags: string[] = []
-  await page.route(/\/progress$/, (route) => {
+  const since = new Date(Date.now() - 5.5 * 3_600_000).toISOString()
+  await page.route(/\/progress$/, async (route) => {
     const headers = route.request().headers()
     if (headers.accept === 'text/event-stream') return route.abort()
     etags.push(headers['if-none-match'] ?? '')
-    return route.continue()
+    const response = await route.fetch()
+    if (response.status() !== 200) return route.fulfill({ response })
+    const json = (await response.json()) as Progress
+    const stall = { stalled_since: since, waiting_for: 'git data of alice/dunes' }
+    return route.fulfill({ response, json: { ...json, totals: { ...json.totals, ...stall } } })
   })
   await page.getByRole('link', { name: `Migration ${id}` }).click()
   await page.getByText('Live updates are not available').waitFor()
+  const progress = section(page, 'Progress')
+  await progress
+    .getByText('the last was 5 hours ago. Waiting for git data of alice/dunes')
+    .waitFor()
+  await progress.getByText(/^journalctl .* grep -E '"migration\(Id\)\?":\d+/).waitFor()
   await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
   await page.getByText('Migration cancelled').waitFor()
   assert.equal(etags[0], '')

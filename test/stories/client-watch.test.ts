@@ -126,6 +126,8 @@ async function watched(t: TestContext, columns: number, updates: object[]) {
 }
 
 const READING = { ...PACKING, full_name: 'alice/birds', phase: 'records' }
+/** Two days, five hours and a half ago: minutes are not shown. */
+const STALLED_SINCE = new Date(Date.now() - 53.5 * 3_600_000).toISOString()
 const NO_ESTIMATE = { seconds_left: null, bytes_per_second: null }
 const UPDATES = [
   {},
@@ -137,6 +139,7 @@ const UPDATES = [
     records_expected: 400,
     under_way: [{ ...PACKING, phase: 'queued' }, READING],
   },
+  { seconds_left: null, stalled_since: STALLED_SINCE, waiting_for: 'a worker' },
   { ...NO_ESTIMATE, phase: 'sealing', remaining: 0, percent: 99, under_way: [] },
 ]
 
@@ -146,6 +149,7 @@ test('one line of 40 columns has the progress and the time left', needsTerminal,
     '[######....] 42/205, 13 min left',
     '[######....] 42/205, 12 s left',
     '[######....] 42/205, 12/400 records',
+    '[######....] 42/205, stalled 2 d 5 h',
     '[##########] 205/205, sealing archive',
   ])
 })
@@ -159,6 +163,7 @@ test(
       '[###########.........] 42/205, 13 min left, 26 MB/s, packing alice/atlas',
       '[###########.........] 42/205, 12 s left, 1.2 MB/s, packing alice/atlas',
       '[###########.........] 42/205, 12/400 records, reading records of alice/birds',
+      '[###########.........] 42/205, stalled 2 d 5 h, waiting for a worker',
       '[####################] 205/205 repositories, sealing archive, 128 MB of 131 MB',
     ])
     assert.equal(

@@ -127,7 +127,9 @@ function formatProgress(totals: TotalsResponse): [fraction: number, ...texts: st
   const counts = `${ended - skipped}/${repositories}`
   const details = [
     formatRest(totals),
-    totals.bytes_per_second ? `${formatBytes(totals.bytes_per_second)}/s` : '',
+    totals.bytes_per_second && !totals.stalled_since
+      ? `${formatBytes(totals.bytes_per_second)}/s`
+      : '',
     formatCurrent(totals),
     skipped > 0 ? `${skipped} skipped` : '',
     bytes_expected ? `${formatBytes(bytes_done)} of ${formatBytes(bytes_expected)}` : '',
@@ -143,6 +145,8 @@ function formatProgress(totals: TotalsResponse): [fraction: number, ...texts: st
 /** Formats the time left, or what happens while it is unknown. */
 function formatRest(totals: TotalsResponse): string {
   const { phase, seconds_left, records_done, records_expected, waiting_until } = totals
+  const { stalled_since: since } = totals
+  if (since) return `stalled ${formatDuration((Date.now() - Date.parse(since)) / 1000)}`
   if (phase === 'sealing') return 'sealing archive'
   if (waiting_until) return 'waiting for forge'
   if (typeof seconds_left === 'number' && seconds_left > 0)
@@ -152,7 +156,8 @@ function formatRest(totals: TotalsResponse): string {
 
 const PHASE_TEXTS: Record<string, string> = { records: 'reading records of', packing: 'packing' }
 
-function formatCurrent({ under_way }: TotalsResponse): string {
+function formatCurrent({ under_way, stalled_since, waiting_for }: TotalsResponse): string {
+  if (stalled_since) return `waiting for ${waiting_for}`
   const current = under_way?.find(({ phase }) => Object.hasOwn(PHASE_TEXTS, phase ?? ''))
   return current ? `${PHASE_TEXTS[current.phase!]} ${current.full_name}` : ''
 }

@@ -208,11 +208,11 @@ export async function recordsForTask(
   { facts, options, since, startedAt }: TaskFacts,
   signal: AbortSignal,
 ): Promise<RepositoryRecords> {
-  const { db, forge } = parts
+  const { db, forge, now } = parts
   // The process that started the migration had a forge, so this one is misconfigured.
   if (!forge) throw new RetryLater('this process has no --forge: the records cannot be read')
   const record = (done: number, expected: number) =>
-    saveRecordsProgress(db, task, { done, expected, startedAt })
+    saveRecordsProgress(db, task, { done, expected, startedAt, now: now() })
   await record(0, 0)
   const name = `${task.migrationId}/${task.position}`
   const recordsOptions: RecordsOptions = {

@@ -111,6 +111,7 @@ const cancelled: Migration = { ...pending, state: 'failed', reason: 'cancelled' 
 const progress: Progress = {
   state: 'exporting',
   reason: null,
+  createdAt: AT,
   startedAt: AT,
   endedAt: null,
   repositories: [
@@ -126,12 +127,14 @@ const progress: Progress = {
       warning: null,
       missingLfs: 0,
       startedAt: AT,
+      progressAt: AT,
       finishedAt: null,
       order: null,
       records: {
         done: 40,
         expected: 40,
         startedAt: AT,
+        progressAt: AT,
         finishedAt: AT,
         asOf: AT,
         waitingUntil: null,

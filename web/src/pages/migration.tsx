@@ -102,7 +102,7 @@ export default function MigrationPage({ id }: { id: number }) {
         {migration.archive && !migration.archive.damaged && (
           <NextSteps id={id} org={org} file={file} />
         )}
-        <MigrationTotals progress={progress} />
+        <MigrationTotals progress={progress} id={id} />
         <RepositoryList
           repositories={progress.repositories}
           locks={locks.response?.data ?? []}

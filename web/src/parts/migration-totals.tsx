@@ -7,7 +7,7 @@ import styles from './migration-totals.module.css'
 import { Moment } from './moment.tsx'
 
 /** The progress of the whole migration: a bar and its numbers. */
-export function MigrationTotals({ progress }: { progress: Progress }) {
+export function MigrationTotals({ progress, id }: { progress: Progress; id: number }) {
   const { state, totals } = progress
   return (
     <Box title="Progress" aside={<Speed progress={progress} />}>
@@ -18,7 +18,7 @@ export function MigrationTotals({ progress }: { progress: Progress }) {
           percent={totalPercent(progress)}
           tone={TONES[shownState(state, totals)]}
         />
-        <Current progress={progress} />
+        <Current progress={progress} id={id} />
         <dl className={styles.figures}>
           <Figure
             name="Repositories"
@@ -78,7 +78,7 @@ function totalPercent({ state, totals }: Progress): number {
 const MAX_CURRENT = 4
 
 /** What happens now, with the repositories in work. */
-function Current({ progress }: { progress: Progress }) {
+function Current({ progress, id }: { progress: Progress; id: number }) {
   const { totals, repositories } = progress
   if (totals.phase === null) return null
   const inWork = repositories.filter(({ phase }) => phase !== null && phase !== 'queued')
@@ -88,6 +88,9 @@ function Current({ progress }: { progress: Progress }) {
       <p>
         <strong>{totals.percent} %</strong> {PHASE_TEXTS[totals.phase]}
       </p>
+      {totals.stalled_since !== null && (
+        <Stall since={totals.stalled_since} waitingFor={totals.waiting_for ?? ''} id={id} />
+      )}
       {inWork.length > 0 && (
         <ul aria-label="In work">
           {inWork.slice(0, MAX_CURRENT).map((each) => (
@@ -98,6 +101,23 @@ function Current({ progress }: { progress: Progress }) {
           {more > 0 && <li>and {formatNumber(more)} more</li>}
         </ul>
       )}
+    </div>
+  )
+}
+
+/** Since when nothing advances, what it waits for, and how an operator finds the reason. */
+function Stall(props: { since: string; waitingFor: string; id: number }) {
+  const { since, waitingFor, id } = props
+  const from = `${since.slice(0, 16).replace('T', ' ')} UTC`
+  return (
+    <div role="status" className={styles.stall}>
+      <p>
+        No progress: the last was <Moment at={since} />. Waiting for {waitingFor}. The log of the
+        service says more:
+      </p>
+      <code>
+        journalctl --unit 'godwit*' --since '{from}' | grep -E '"migration(Id)?":{id}\b'
+      </code>
     </div>
   )
 }
@@ -132,6 +152,7 @@ function Speed({ progress }: { progress: Progress }) {
         Waiting for the forge, next try <Moment at={totals.waiting_until} />
       </span>
     )
+  if (totals.stalled_since !== null) return <span className={styles.quiet}>No progress</span>
   const parts = [
     totals.bytes_per_second !== null && `${formatBytes(totals.bytes_per_second)}/s`,
     totals.seconds_left !== null && `about ${formatDuration(totals.seconds_left)} left`,

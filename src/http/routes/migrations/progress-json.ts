@@ -54,6 +54,8 @@ export function totalsJson(progress: Progress, now: number): wire.Progress['tota
     records_done: totals.recordsDone,
     records_expected: totals.recordsExpected,
     waiting_until: utcTimestampOrNull(totals.waitingUntil),
+    stalled_since: utcTimestampOrNull(totals.stall?.since ?? null),
+    waiting_for: totals.stall?.waitingFor ?? null,
   }
 }
 

@@ -437,8 +437,13 @@ export const initialTables = {
   /** Whether the forge accepts a token that Godwit did not issue. */
   forge_token_checks: {
     digest: 'text primary key',
-    /** `checking` during the request, then `accepted`, `rejected`, or `unknown` if the forge did not respond. */
+    /**
+     * `checking` during the request, then `accepted`, `rejected`, `refused` if the token may read less than its owner, or `unknown` if
+     * the forge did not respond.
+     */
     result: 'text not null',
+    /** Why it was refused, for the owner of the token. */
+    refusal: 'text',
     check_again_at: 'bigint not null',
   },
 
@@ -454,7 +459,7 @@ export const initialTables = {
   forge_rights: {
     account_id: 'bigint primary key references accounts (id)',
     requested_at: 'bigint not null',
-    /** `deleted` or `suspended`, if the forge reported that. */
+    /** `deleted`, `suspended` or `refused`, if the forge reported that. */
     removal: 'text',
   },
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { Db } from '../db/database.ts'
 import type { Viewer } from './account.ts'
-import { type ForgeSignIn, isCurrent, mayBeForgeToken } from './forge-sign-in.ts'
+import { type ForgeSignIn, ForgeTokenRefused, isCurrent, mayBeForgeToken } from './forge-sign-in.ts'
 import { decryptToken, findSession, type Session } from './session-store.ts'
 import * as tokenStore from './token-store.ts'
 
@@ -9,9 +9,11 @@ export interface Authenticator {
   /**
    * Returns the owner of a token, or undefined if it is not valid. A token that was revoked here stops working at once, a token that
    * was revoked on the forge after at most a minute. `mayCheckNew` resolves to false if the caller has sent too many bad tokens: then
-   * tokens that the forge has never accepted are rejected. Rejects with SignInUnavailable if the forge must check the token but cannot.
+   * tokens that the forge has never accepted are rejected. Rejects with SignInUnavailable if the forge must check the token but cannot,
+   * and with ForgeTokenRefused if the forge lets the token read less than its owner.
    */
   viewerOf(token: string, ip?: string, mayCheckNew?: MayCheckNew): Promise<Viewer | undefined>
+  /** A session ends when its token is refused. */
   viewerInSession(secret: string | undefined, ip?: string): Promise<Viewer | undefined>
   /**
    * Stores when and from which address tokens were last used. It is called regularly and when the process stops, so that requests
@@ -31,6 +33,10 @@ interface AuthenticatorParts {
   forge?: ForgeSignIn | undefined
   /** Called when an expired token of Godwit is used, at most once a day for each token. */
   onExpired?(viewer: Viewer, ip: string): Promise<void>
+}
+
+function undefinedIfTokenRefused(error: unknown): undefined {
+  if (!(error instanceof ForgeTokenRefused)) throw error
 }
 
 const DAY_MS = 24 * 60 * 60_000
@@ -70,7 +76,8 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
 
   /** Validates the token of a session. Of a token of the forge, the browser has the encrypted text and the database the key. */
   async function viewerOfSession(secret: string, { tokenKey, isTokenValid, viewer }: Session) {
-    if (tokenKey !== null) return findViewer(decryptToken(secret, tokenKey), '', always)
+    if (tokenKey !== null)
+      return findViewer(decryptToken(secret, tokenKey), '', always).catch(undefinedIfTokenRefused)
     return isTokenValid ? viewer : undefined
   }
 

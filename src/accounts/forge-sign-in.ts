@@ -17,12 +17,23 @@ export class SignInUnavailable extends Error {
   }
 }
 
+/** The forge lets the token read less than its owner. `message` is for the owner of the token. */
+export class ForgeTokenRefused extends Error {
+  override name = 'ForgeTokenRefused'
+}
+
 interface ForgeSignInParts {
   db: Db
-  /** Requests the owner of a token from the forge; undefined if the forge rejects the token. Rejects with SignInUnavailable. */
+  /**
+   * Requests the owner of a token from the forge; undefined if the forge rejects the token. Rejects with SignInUnavailable, or with
+   * ForgeTokenRefused.
+   */
   readTokenOwner(token: string): Promise<ForgeOwner | undefined>
-  /** Called whenever the forge has accepted a token, before the sign-in succeeds. */
-  onSignedIn?(account: Account): Promise<void>
+  /**
+   * Called whenever the forge has accepted a token, before the sign-in succeeds. Rejects with ForgeTokenRefused if the token may read
+   * less than the account, and with SignInUnavailable.
+   */
+  onSignedIn?(account: Account, token: string): Promise<void>
   now: () => number
   /** Logs a warning for the operator. */
   warn(message: string): void
@@ -31,7 +42,7 @@ interface ForgeSignInParts {
 export interface ForgeSignIn {
   /**
    * Returns whether the forge accepts a token; the result may be a minute old. Stores an accepted token, and creates the account
-   * of its owner. Rejects with SignInUnavailable. If `mayCheckNew` is false, a token that the forge has never accepted is
+   * of its owner. Rejects with SignInUnavailable, or with ForgeTokenRefused. If `mayCheckNew` is false, a token that the forge has never accepted is
    * rejected without a request, so that guessing tokens does not load the forge.
    */
   checkToken(token: string, options: { mayCheckNew: boolean }): Promise<boolean>
@@ -68,20 +79,30 @@ export function forgeSignIn(parts: ForgeSignInParts): ForgeSignIn {
     try {
       const user = await parts.readTokenOwner(token)
       const account = user && (await findOrCreateAccount(parts, user))
-      if (account) await parts.onSignedIn?.(account)
+      if (account) await parts.onSignedIn?.(account, token)
       await db.transaction().execute(async (tx) => {
         if (account) await storeForgeToken(tx, { digest, accountId: account.id, checkedAt })
         else await expireForgeToken(tx, digest, checkedAt)
         const result = account ? 'accepted' : 'rejected'
-        await recordTokenCheck(tx, digest, result, checkedAt + MINUTE_MS)
+        await recordTokenCheck(tx, digest, { result, checkAgainAt: checkedAt + MINUTE_MS })
       })
       return account !== undefined
     } catch (error) {
-      if (error instanceof SignInUnavailable) noteFailure(error)
-      await recordTokenCheck(db, digest, 'unknown', now() + PAUSE_MS)
+      if (error instanceof ForgeTokenRefused) await recordRefusal(digest, error.message, checkedAt)
+      else {
+        if (error instanceof SignInUnavailable) noteFailure(error)
+        await recordTokenCheck(db, digest, { result: 'unknown', checkAgainAt: now() + PAUSE_MS })
+      }
       throw error
     }
   }
+
+  const recordRefusal = (digest: string, refusal: string, checkedAt: number) =>
+    db.transaction().execute(async (tx) => {
+      await expireForgeToken(tx, digest, checkedAt)
+      const checkAgainAt = checkedAt + MINUTE_MS
+      await recordTokenCheck(tx, digest, { result: 'refused', refusal, checkAgainAt })
+    })
 
   async function check(token: string, digest: string, mayCheckNew: boolean): Promise<boolean> {
     const last = await findTokenCheck(db, digest)
@@ -120,14 +141,15 @@ async function findOrCreateAccount({ db, warn }: ForgeSignInParts, user: ForgeOw
 }
 
 /**
- * Returns the stored result of a check. If a process is checking the token, waits for its result. Throws SignInUnavailable if that
- * takes too long, or if the forge did not respond.
+ * Returns the stored result of a check. If a process is checking the token, waits for its result. Throws ForgeTokenRefused if that is
+ * the result, and SignInUnavailable if it takes too long, or if the forge did not respond.
  */
 async function waitForResult(db: Db, digest: string, now: () => number): Promise<boolean> {
   const deadline = performance.now() + MAX_WAIT_MS
   for (;;) {
     const last = await findTokenCheck(db, digest)
     if (last && last.result !== 'checking') {
+      if (last.result === 'refused') throw new ForgeTokenRefused(last.refusal ?? '')
       if (last.result !== 'unknown') return last.result === 'accepted'
       throw new SignInUnavailable(last.checkAgainAt, 'the forge did not respond')
     }
@@ -165,26 +187,32 @@ async function claimTokenCheck(db: Db, digest: string, now: number): Promise<boo
   return row !== undefined
 }
 
+interface TokenCheck {
+  result: TokenCheckResult
+  /** Why the result is `refused`. */
+  refusal?: string
+  checkAgainAt: number
+}
+
 async function recordTokenCheck(
   db: Db,
   digest: string,
-  result: TokenCheckResult,
-  checkAgainAt: number,
+  { result, refusal, checkAgainAt }: TokenCheck,
 ): Promise<void> {
   await db
     .updateTable('forge_token_checks')
-    .set({ result, check_again_at: checkAgainAt })
+    .set({ result, refusal: refusal ?? null, check_again_at: checkAgainAt })
     .where('digest', '=', digest)
     .execute()
 }
 
 /** `unknown` if the forge did not respond. */
-type TokenCheckResult = 'accepted' | 'rejected' | 'unknown' | 'checking'
+type TokenCheckResult = 'accepted' | 'rejected' | 'refused' | 'unknown' | 'checking'
 
 const findTokenCheck = (db: Db, digest: string) =>
   db
     .selectFrom('forge_token_checks')
-    .select(['result', 'check_again_at as checkAgainAt'])
+    .select(['result', 'refusal', 'check_again_at as checkAgainAt'])
     .$narrowType<{ result: TokenCheckResult }>()
     .where('digest', '=', digest)
     .executeTakeFirst()

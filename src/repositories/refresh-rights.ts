@@ -40,7 +40,7 @@ interface RightsParts {
 }
 
 /** Ages of the last response of the forge, in milliseconds. */
-interface RightsAge {
+export interface RightsAge {
   /** A newer response is used without a request to the forge. */
   fresh: number
   /** If the forge does not respond, a newer response is still used. */
@@ -56,12 +56,18 @@ export interface RightsRefresher {
   refresh(account: Account, age: RightsAge, wanted?: readonly RepositoryName[]): Promise<void>
 }
 
-/** The account was deleted or suspended on the forge: it has no permissions any more. */
+const REMOVALS: Record<Removal, string> = {
+  deleted: 'is no longer on the forge',
+  suspended: 'is suspended on the forge',
+  refused: 'may not read repositories on the forge, which requires a second factor',
+}
+
+/** The account was deleted, suspended or refused on the forge: it has no permissions any more. */
 export class AccountRemoved extends Error {
   override name = 'AccountRemoved'
 
   constructor({ login }: Account, removal: Removal) {
-    super(`${login} is ${removal === 'deleted' ? 'no longer' : removal} on the forge`)
+    super(`${login} ${REMOVALS[removal]}`)
   }
 }
 
@@ -216,7 +222,7 @@ async function saveRights(
     await refreshRepositories({ db, source, now }, requested, await findByNameAsMap(db, requested))
   const save = async (tx: Db, record: RecordAudit) => {
     const isReassigned = forgeId !== null && person !== undefined && person.id !== forgeId
-    const removal = forgeId === null ? undefined : removalOf(rights, isReassigned)
+    const removal = removalOf(rights, isReassigned, forgeId)
     if (isReassigned) {
       // The login belongs to another person now: the account gets another login and loses all permissions.
       await giveUpLogin(tx, account)
@@ -238,9 +244,13 @@ async function saveRights(
 }
 
 function removalOf(
-  { person, isSuspended }: ForgeRights,
+  { person, isSuspended, isRefused }: ForgeRights,
   isReassigned: boolean,
+  forgeId: number | null,
 ): Removal | undefined {
+  if (isRefused && !isReassigned) return 'refused'
+  // Without an id, the account may be another person's.
+  if (forgeId === null) return undefined
   if (!person || isReassigned) return 'deleted'
   return isSuspended ? 'suspended' : undefined
 }

@@ -13,8 +13,8 @@ interface Rights extends Pick<ForgeRights, 'repositories' | 'organizations'> {
   removal: Removal | undefined
 }
 
-/** The account was deleted on the forge, or may not sign in there. */
-export type Removal = 'deleted' | 'suspended'
+/** The account was deleted on the forge, may not sign in there, or may not read anything there without a second factor. */
+export type Removal = 'deleted' | 'suspended' | 'refused'
 
 /**
  * Replaces the permissions and memberships that the forge reported for an account. Ignores repositories that are not in the
@@ -97,6 +97,33 @@ export async function lastRightsCheck(db: Db, { id }: Pick<Account, 'id'>): Prom
     .executeTakeFirst()
   const removal = (row?.removal ?? undefined) as Removal | undefined
   return { requestedAt: row?.requested_at ?? Number.NEGATIVE_INFINITY, removal }
+}
+
+/**
+ * Returns what the forge granted an account, so that it can be compared with what a token may read: one of the repositories, which is
+ * private if there is a private one, and the ids of all organizations.
+ */
+export async function grantedByForge(db: Db, account: Account) {
+  const repository = await db
+    .selectFrom('collaborators')
+    .innerJoin('repositories', 'repositories.id', 'collaborators.repository_id')
+    .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
+    .select(['accounts.login as owner', 'repositories.name'])
+    .where('collaborators.login_key', '=', nameKey(account.login))
+    .where('collaborators.origin', '=', 'forge')
+    .where('repositories.missing_since', 'is', null)
+    .orderBy('repositories.private', 'desc')
+    .orderBy('repositories.id')
+    .limit(1)
+    .executeTakeFirst()
+  const organizations = await db
+    .selectFrom('memberships')
+    .innerJoin('accounts', 'accounts.id', 'memberships.organization_id')
+    .select('accounts.forge_id')
+    .where('memberships.account_id', '=', account.id)
+    .where('memberships.origin', '=', 'forge')
+    .execute()
+  return { repository, organizations: organizations.flatMap(({ forge_id }) => forge_id ?? []) }
 }
 
 /** Returns the id of the account on the forge, or null. */

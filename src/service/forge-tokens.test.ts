@@ -352,27 +352,32 @@ describe('a forge that responds', () => {
   }
 })
 
-test('a token without permission to read its owner is rejected', async (t) => {
-  const { forge, statusOf } = await scene(t, 'sqlite')
+test('a token without permission to read its owner is refused with a reason', async (t) => {
+  const { forge, request } = await scene(t, 'sqlite')
   setFault(forge, { response: { status: 403, body: { message: 'token does not have scope' } } })
-  assert.equal(await statusOf(ANN), 401)
+  const { status, body } = await request(ANN)
+  assert.equal(status, 403)
+  assert.match(body.message, /^The forge refuses this token. Create one with read:user, /)
 })
 
-test('a token without permission to read repositories is rejected, and the log says why', async (t) => {
-  const { forge, statusOf, lines, advanceClock } = await scene(t, 'sqlite')
-  const message = 'token does not have at least one of required scope(s): [read:repository]'
-  const without = (token: string) => {
-    forge.faultFor = ({ path, headers }) =>
-      path === '/api/v1/user/repos' && headers.authorization === `token ${token}`
-        ? { response: { status: 403, body: { message } } }
-        : undefined
-  }
-  without(ANN)
-  assert.equal(await statusOf(ANN), 401)
-  assert.match(lines.join(), /Ann used a token without permission to read repositories/)
-  without(BOB)
+test('a token that may read less than its owner is refused with the reason by every process, and ends its session', async (t) => {
+  const { forge, request, signIn, browse, lines, advanceClock } = await scene(t, 'sqlite', {
+    servers: 2,
+  })
+  const { cookie } = await signIn(ANN)
+  forge.scopes.set(ANN, ['read:user', 'read:repository'])
   advanceClock(MINUTE)
-  assert.equal(await statusOf(ANN), 200)
+  assert.equal(await browse(cookie), 401)
+  for (const server of [0, 1]) {
+    const { status, body } = await request(ANN, server)
+    assert.equal(status, 403)
+    assert.match(body.message, /^This token lacks read:issue, read:organization. Create one with /)
+  }
+  assert.equal((await signIn(ANN)).status, 403)
+  assert.match(lines.join(), /a token of Ann is refused: This token lacks read:issue/)
+  forge.scopes.delete(ANN)
+  advanceClock(MINUTE)
+  assert.equal((await request(ANN)).status, 200)
 })
 
 test('guessed tokens are not all sent to the forge, and signed-in users are not affected', async (t) => {

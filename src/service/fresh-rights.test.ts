@@ -5,6 +5,7 @@ import { DEFAULT_MEDIA_TYPE, descriptionServer } from '../../test/support/descri
 import { endOf, exportScene, outcomesByName } from '../../test/support/export-scene.ts'
 import { startForge } from '../../test/support/forge/fake-forge.ts'
 import type { User } from '../../test/support/forge/forge-data.ts'
+import { GITEA_1_27 } from '../../test/support/forge/render.ts'
 import { NOT_FOUND, PROXY_NOT_FOUND } from '../../test/support/forge/responses.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { ensureAccount, findAccount, upsertAccount } from '../accounts/account-store.ts'
@@ -32,7 +33,7 @@ const TOKEN = { name: '', expiresAt: null, now: 0 }
  * Godwit uses this forge, with a server and an exporter.
  */
 async function scene(t: TestContext, engine: Engine) {
-  const forge = await startForge()
+  const forge = await startForge({ dialect: GITEA_1_27 })
   t.after(forge.stop)
   const { world } = forge
   const [ann, bob] = [world.addUser('ann'), world.addUser('bob')]
@@ -368,6 +369,23 @@ onEachEngine('rights of the forge', (engine) => {
     assert.equal((await request(BOB, '/user/migrations', order)).status, 201)
   })
 
+  test('end while the forge requires a second factor, with every token', async (t) => {
+    const { world, bob, start, advanceClock, ourToken, request } = await scene(t, engine)
+    const ours = await ourToken('bob')
+    for (const token of [BOB, ours]) assert.equal((await start(token)).status, 201)
+    world.withoutSecondFactor.add(bob)
+    advanceClock(MINUTE)
+    const refused = await request(BOB, '/repos/octo/tools')
+    assert.equal(refused.status, 403)
+    assert.match(refused.body.message, /^bob may not read repositories on the forge, which/)
+    const { status, body } = await start(ours)
+    assert.equal(status, 403)
+    assert.match(body.message, /^bob may not read repositories on the forge, which requires a/)
+    world.withoutSecondFactor.clear()
+    advanceClock(MINUTE)
+    for (const token of [BOB, ours]) assert.equal((await start(token)).status, 201)
+  })
+
   test('end for all jobs and requests of a suspended account', async (t) => {
     const { db, bob, world, octo, host, request, start, work, advanceClock, forge } = await scene(
       t,
@@ -400,7 +418,7 @@ onEachEngine('rights of the forge', (engine) => {
       assert.deepEqual([state, reason], ['failed', 'bob is suspended on the forge'])
     }
     assert.deepEqual(host.segmentsMade, [])
-    assert.equal((await request(BOB, '/user')).status, 401)
+    assert.equal((await request(BOB, '/user')).status, 403)
     // While the forge does not respond, its last response applies.
     for (const fault of [undefined, UNAVAILABLE]) {
       forge.faultFor = () => fault

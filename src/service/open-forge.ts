@@ -1,21 +1,30 @@
 import { stat } from 'node:fs/promises'
+import type { Account } from '../accounts/account.ts'
 import type { AuditParts } from '../accounts/audit-log.ts'
-import { type ForgeSignIn, forgeSignIn, SignInUnavailable } from '../accounts/forge-sign-in.ts'
+import {
+  type ForgeSignIn,
+  ForgeTokenRefused,
+  forgeSignIn,
+  SignInUnavailable,
+} from '../accounts/forge-sign-in.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { createForgeBudget } from '../repositories/forge-budget-store.ts'
 import { forgeSource } from '../repositories/forge-source.ts'
 import {
-  ignoreRemoval,
+  AccountRemoved,
+  FRESH,
   RECENT_IF_AVAILABLE,
+  type RightsAge,
   type RightsRefresher,
   rightsRefresher,
 } from '../repositories/refresh-rights.ts'
+import { grantedByForge } from '../repositories/rights-store.ts'
 import { asRightsUnavailable } from '../repositories/rights-unavailable.ts'
 import type { Config } from '../settings/config.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
-import type { Forge, TokenCheckOptions } from '../sources/forge/connect-forge.ts'
+import type { Forge, TokenCheckOptions, TokenRefusal } from '../sources/forge/connect-forge.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
 import type { Source } from '../sources/source.ts'
 
@@ -79,6 +88,11 @@ export function openRights({ forge, log, ...parts }: OpenRightsParts): RightsRef
   })
 }
 
+type TokenChecks = Pick<
+  typeof import('../sources/forge/connect-forge.ts'),
+  'readTokenOwner' | 'checkTokenAccess'
+>
+
 interface SignInParts extends ForgeParts {
   rights?: RightsRefresher | undefined
   forge: Pick<TokenCheckOptions, 'url' | 'deadlineMs'> | undefined
@@ -91,23 +105,47 @@ export function openForgeSignIn(parts: SignInParts): ForgeSignIn | undefined {
   const { url } = forge
   const warn = (reason: string) =>
     log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`)
+  const refuse = ({ refusal, login = 'somebody' }: TokenRefusal): never => {
+    warn(`a token of ${login} is refused: ${refusal}`)
+    throw new ForgeTokenRefused(refusal)
+  }
+  /** Asks the forge about a token. Rejects with SignInUnavailable if it cannot answer. */
+  async function ask<T>(question: (checks: TokenChecks) => Promise<T>): Promise<T> {
+    try {
+      return await question(await import('../sources/forge/connect-forge.ts'))
+    } catch (error) {
+      const { retryAt, message } = asRightsUnavailable(error, now())
+      throw new SignInUnavailable(retryAt, message)
+    }
+  }
+  const options = { ...forge, now }
+  /** Compares what the forge grants the account with what the token may read. */
+  async function compareAccess(account: Account, token: string, age: RightsAge) {
+    try {
+      await rights?.refresh(account, age)
+    } catch (error) {
+      if (error instanceof AccountRemoved) return { refusal: `${error.message}.` }
+      throw error
+    }
+    const granted = await grantedByForge(db, account)
+    return ask(({ checkTokenAccess }) => checkTokenAccess(options, token, granted))
+  }
   return forgeSignIn({
     db,
     now,
     warn,
-    // A removed account is rejected later, by its first request that needs rights.
-    onSignedIn: async (account) =>
-      rights?.refresh(account, RECENT_IF_AVAILABLE).catch(ignoreRemoval),
+    async onSignedIn(account, token) {
+      if (!rights) return
+      // The stored permissions are up to a minute old, so a refusal counts only with new ones.
+      if (!(await compareAccess(account, token, RECENT_IF_AVAILABLE))) return
+      const refusal = await compareAccess(account, token, FRESH)
+      if (refusal) refuse({ ...refusal, login: account.login })
+    },
     async readTokenOwner(token) {
-      try {
-        const { readTokenOwner } = await import('../sources/forge/connect-forge.ts')
-        const owner = await readTokenOwner({ ...forge, now, warn }, token)
-        // A login that is not a valid name here cannot own repositories.
-        return owner && isName(owner.login) ? owner : undefined
-      } catch (error) {
-        const { retryAt, message } = asRightsUnavailable(error, now())
-        throw new SignInUnavailable(retryAt, message)
-      }
+      const owner = await ask(({ readTokenOwner }) => readTokenOwner(options, token))
+      if (owner && 'refusal' in owner) return refuse(owner)
+      // A login that is not a valid name here cannot own repositories.
+      return owner && isName(owner.login) ? owner : undefined
     },
   })
 }

@@ -21,8 +21,11 @@ export interface Discussions {
     stored: StoredGroups,
     signal: AbortSignal,
   ): Promise<FoundChanges>
-  /** Reads an owner: an organization with its members and teams, or a person. */
-  owner(login: string, signal: AbortSignal): Promise<Group>
+  /**
+   * Reads an owner: an organization with its members and teams, or a person. If `viewer` is set, which is the login of a person, the
+   * result has only the members and teams that the forge shows this person.
+   */
+  owner(login: string, signal: AbortSignal, viewer?: string): Promise<Group>
   /**
    * Yields the bytes of an attachment or release asset, exactly `size` if that is known. Rejects with `ForgeNotFound` if it was deleted.
    */
@@ -56,6 +59,8 @@ export interface Group {
   files: readonly FileToFetch[]
   /** In the group `repository`: the access of the organization's teams. */
   teams?: readonly { slug: string; access: string }[]
+  /** In the group of an owner: the slugs of teams that the viewer sees only at repositories that they have access to. */
+  unlistedTeams?: readonly string[]
   /** What archives cannot represent, or what only its author may see. */
   lost?: readonly Loss[]
   /** In the group of an owner: sentences for the report about what the forge did not provide. */

@@ -59,6 +59,7 @@ export async function buildRows(
   }
   for (const team of owner.facts.teams ?? []) {
     const found = access.find(({ slug }) => slug === team.slug)
+    if (!found && owner.unlistedTeams?.includes(team.slug)) continue
     const permissions = found ? [{ repository: fullName, access: found.access }] : []
     people.addMembers(loginsIn('teams', team), team.organization)
     addRow(rows, 'teams', { ...team, permissions })

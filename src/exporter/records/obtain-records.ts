@@ -3,6 +3,7 @@ import type { Db } from '../../db/database.ts'
 import { LeaseTaken } from '../../db/lease-store.ts'
 import { type Loss, Losses } from '../../lib/losses.ts'
 import type { ExportTask, MigrationOptions } from '../../migrations/migration.ts'
+import { migrationOwner } from '../../migrations/migration-store.ts'
 import {
   keysOfRecords,
   type RepositoryRecords,
@@ -39,6 +40,8 @@ interface RecordsOptions
   since: number
   /** A segment with missing files is reused only by retries of the same task. */
   task: string
+  /** The login of the person who gets the archive. Undefined if that may have everything about organizations. */
+  viewer?: string | undefined
 }
 
 /** Increase it when the format of rows changes. */
@@ -56,8 +59,8 @@ export async function obtainRecords(
   const discussions = forge.discussions.sharing(options.since)
   const parts = { ...others, forge: { ...forge, discussions } }
   return withDiscussions(parts, options, stopSignal, async (reading, signal) => {
-    const { repository } = options
-    const owner = await discussions.owner(repository.owner, signal)
+    const { repository, viewer } = options
+    const owner = await discussions.owner(repository.owner, signal, viewer)
     const rows = await obtainRows(parts, repository, owner, reading, signal)
     const obtainFiles = (folder: FilesFolder) =>
       obtainFilesSegment(parts, { ...options, folder, reading, rows }, signal)
@@ -211,6 +214,7 @@ export async function recordsForTask(
   const { db, forge, now } = parts
   // The process that started the migration had a forge, so this one is misconfigured.
   if (!forge) throw new RetryLater('this process has no --forge: the records cannot be read')
+  const owner = await migrationOwner(db, task.migrationId)
   const record = (done: number, expected: number) =>
     saveRecordsProgress(db, task, { done, expected, startedAt, now: now() })
   await record(0, 0)
@@ -221,6 +225,7 @@ export async function recordsForTask(
     reader: name,
     task: name,
     since,
+    viewer: owner?.type === 'User' && !owner.siteAdmin ? owner.login : undefined,
     onProgress: ({ read, total }) => record(read, total),
   }
   try {

@@ -2,7 +2,7 @@ import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { SignInUnavailable } from '../../accounts/forge-sign-in.ts'
+import { ForgeTokenRefused, SignInUnavailable } from '../../accounts/forge-sign-in.ts'
 import { BlobsUnavailable } from '../../blobs/blob-store.ts'
 import { isPostgresUnavailable } from '../../db/postgres-unavailable.ts'
 import { GitFailed } from '../../git/git-process.ts'
@@ -90,6 +90,7 @@ function errorResponse(error: FastifyError, resource: Resource): ErrorResponse {
     return tryLater('The forge does not respond, and only it knows whose token this is.')
   if (error instanceof RightsUnavailable)
     return tryLater('The forge does not respond, and only it knows what you may do.')
+  if (error instanceof ForgeTokenRefused) return { status: 403, message: error.message }
   if (error instanceof AccountRemoved) return { status: 403, message: `${error.message}.` }
   // Nobody receives this response. The status is for the log and the metrics.
   if (error instanceof ClientDisconnected) return { status: 499, message: error.message }

@@ -8,7 +8,12 @@ import { type KnownPerson, readRights } from './read-rights.ts'
 
 export type { ForgeBudget, ForgeOptions } from './client/forge-client.ts'
 export type { ForgeCatalogue, ForgeOrganization, ForgeRepository } from './forge-repositories.ts'
-export { readTokenOwner, type TokenCheckOptions } from './forge-token.ts'
+export {
+  checkTokenAccess,
+  readTokenOwner,
+  type TokenCheckOptions,
+  type TokenRefusal,
+} from './forge-token.ts'
 export type { ForgeRights, KnownPerson } from './read-rights.ts'
 
 /** A Gitea or Forgejo server, used with one token. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */

@@ -1,4 +1,5 @@
 import { undefinedIfAbsent } from './client/confirm-absence.ts'
+import { repositoryPath } from './client/forge-address.ts'
 import { listAll } from './client/forge-pages.ts'
 import type { Json } from './client/forge-values.ts'
 import * as json from './client/forge-values.ts'
@@ -18,11 +19,19 @@ export interface ForgeRights {
   person: ForgeUser | undefined
   /** Whether the forge does not let the person sign in. */
   isSuspended: boolean
+  /** Whether the forge lets the person read none of the repositories that it lists, because it requires a second factor. */
+  isRefused: boolean
   repositories: (ForgeRepository & { permission: 'read' | 'write' | 'admin' })[]
   organizations: (ForgeOrganization & { role: 'owner' | 'member' })[]
 }
 
-const NOBODY = { person: undefined, isSuspended: false, repositories: [], organizations: [] }
+const NOBODY = {
+  person: undefined,
+  isSuspended: false,
+  isRefused: false,
+  repositories: [],
+  organizations: [],
+}
 
 export interface KnownPerson {
   login: string
@@ -55,22 +64,33 @@ async function findLogin({ client }: KnownForge, id: number, signal: AbortSignal
 
 /**
  * Sends the requests as the person (`sudo`), which an administrator's token may do, so that the forge itself computes the
- * permissions. It takes one request for every 50 repositories, one for the teams, and one for the user, because the login may
- * belong to another person now.
+ * permissions. It takes one request for every 50 repositories, one for one of them, one for the teams, and one for the user, because
+ * the login may belong to another person now.
  */
-async function rightsOf({ client, paging }: KnownForge, login: string, signal: AbortSignal) {
+async function rightsOf(forge: KnownForge, login: string, signal: AbortSignal) {
+  const { client, paging } = forge
   const query = { sudo: login }
   const list = (path: string) => listAll(client, { path, query, ...paging }, signal)
   const read = async (): Promise<ForgeRights> => {
     const { body } = await client.get('/user', query, signal)
-    const repositories = await list('/user/repos')
-    const teams = await list('/user/teams')
-    return {
-      person: parseUser(body, client.url),
-      isSuspended: isSuspended(json.objectOf(body)),
-      repositories: repositories.flatMap(parsePermission),
-      organizations: parseMemberships(teams),
+    const person = parseUser(body, client.url)
+    let repositories = (await list('/user/repos')).flatMap(parsePermission)
+    let isRefused = await isHidden(repositories)
+    if (isRefused) {
+      // The repository may have been deleted meanwhile.
+      repositories = (await list('/user/repos')).flatMap(parsePermission)
+      isRefused = await isHidden(repositories)
     }
+    const known = { person, isRefused, isSuspended: isSuspended(json.objectOf(body)) }
+    if (isRefused) return { ...known, repositories: [], organizations: [] }
+    const teams = await list('/user/teams')
+    return { ...known, repositories, organizations: parseMemberships(teams) }
+  }
+  /** Returns whether the person may not read the first of the listed repositories. */
+  const isHidden = async ([first]: ForgeRights['repositories']) => {
+    if (!first || !forge.can.enforcedSecondFactor) return false
+    const request = () => client.get(repositoryPath(first), query, signal)
+    return (await undefinedIfAbsent(client, request, signal)) === undefined
   }
   return (await undefinedIfAbsent(client, read, signal)) ?? NOBODY
 }

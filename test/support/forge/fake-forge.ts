@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -7,6 +8,7 @@ import { type Asset, ForgeData, fullNameOf, type Repository, type User } from '.
 import { ForgeGit } from './forge-git.ts'
 import { handleLfs } from './lfs-routes.ts'
 import { handlePage, readForm } from './page-routes.ts'
+import { refusalOf, type Scopes } from './permissions.ts'
 import { READ_ROUTES, REPOSITORY_READ_ROUTES } from './reading-routes.ts'
 import { type Dialect, GITEA_1_22, Renderer } from './render.ts'
 import type { RouteContext } from './responses.ts'
@@ -42,6 +44,8 @@ export interface FakeForge {
   recordsRequests: boolean
   /** Users by token; `admin-token` exists from the start. */
   tokens: Map<string, User>
+  /** The permissions of tokens that do not have all. */
+  scopes: Map<string, Scopes>
   dialect: Dialect
   /** The maximum page size, a setting of a forge's operator. */
   maxPageSize: number
@@ -83,6 +87,7 @@ export async function startForge({
     requests: [],
     recordsRequests: true,
     tokens: new Map([['admin-token', admin]]),
+    scopes: new Map(),
     dialect,
     maxPageSize,
     requiresSignIn: false,
@@ -201,11 +206,28 @@ async function respond(
   if (!path.startsWith('/api/v1/')) return NOT_FOUND
   const render = new Renderer(forge.url, forge.dialect, forge.world.repositories)
   const { world, dialect, maxPageSize } = forge
-  const context = { url, world, render, dialect, maxPageSize, viewer }
+  const scopes = forge.scopes.get(tokenIn(request)) ?? ['all']
+  const context = { url, world, render, dialect, maxPageSize, viewer, scopes }
   const rest = path.slice('/api/v1'.length)
   if (!isKnownRequest(dialect, request.method ?? '', rest)) return PROXY_NOT_FOUND
+  const owner = /^\/users\/([^/]+)\/tokens$/.exec(rest)?.[1]
+  if (request.method === 'POST' && owner) return createToken(forge, owner, request)
   if (request.method !== 'GET') return write(context, rest, request)
+  const refusal = refusalOf({ ...context, path: rest })
+  if (refusal) return refusal
   return read(context, rest) ?? redirectRenamed(world, path) ?? NOT_FOUND
+}
+
+const tokenIn = ({ headers }: IncomingMessage) => headers.authorization?.split(' ')[1] ?? ''
+
+async function createToken(forge: FakeForge, login: string, request: IncomingMessage) {
+  const user = forge.world.users.get(login.toLowerCase())
+  if (!user) return NOT_FOUND
+  const { scopes } = JSON.parse(Buffer.concat(await request.toArray()).toString())
+  const sha1 = randomBytes(20).toString('hex')
+  forge.tokens.set(sha1, user)
+  forge.scopes.set(sha1, scopes)
+  return { status: 201, body: { sha1 } }
 }
 
 async function restore({ world }: FakeForge, request: IncomingMessage): Promise<ForgeResponse> {

@@ -176,6 +176,8 @@ export class ForgeData {
   git: ForgeGit | undefined
   readonly teams = new Map<string, Team[]>()
   readonly organizationLabels = new Map<string, Label[]>()
+  /** People who may read no repository, because the operator requires a second factor. */
+  readonly withoutSecondFactor = new Set<User>()
   /** Unix time in seconds, also used for the `Date` header. */
   clock: () => number = () => Math.floor(Date.now() / 1000)
   #fast: number | undefined

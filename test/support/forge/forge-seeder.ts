@@ -73,15 +73,22 @@ export class ForgeSeeder {
     }
   }
 
-  async addUser(name: string): Promise<string> {
+  async addUser(name: string, more: Json = {}): Promise<string> {
     const username = `${this.prefix}-${name}`
     const password = `Aa1-${crypto.randomUUID()}`
     const email = `${username}@example.com`
     await this.call('POST', '/admin/users', {
-      body: { username, email, password, must_change_password: false, send_notify: false },
+      body: { username, email, password, must_change_password: false, send_notify: false, ...more },
     })
     this.#passwords.set(username, password)
     return username
+  }
+
+  /** Creates an access token of a user who was created here. */
+  async createToken(login: string, scopes: readonly string[]): Promise<string> {
+    const body = { name: crypto.randomUUID(), scopes }
+    const path = `/users/${login}/tokens`
+    return (await this.call<{ sha1: string }>('POST', path, { as: login, body })).sha1
   }
 
   /** Returns whether the server's own description has the request, for example `PUT /repos/{owner}/{repo}/topics`. */

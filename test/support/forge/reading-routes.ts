@@ -5,8 +5,16 @@ import {
   type Milestone,
   type Pull,
   type Repository,
-  type User,
 } from './forge-data.ts'
+import {
+  isMemberOf,
+  listedOrganizations,
+  listedRepositories,
+  listedTeams,
+  MODES,
+  modeOf,
+  teamsWith,
+} from './permissions.ts'
 import {
   countedPage,
   cutPage,
@@ -28,6 +36,17 @@ export const READ_ROUTES: readonly [RegExp, Route][] = [
   [/^\/user$/, ({ render, viewer }) => ({ body: render.user(viewer) })],
   [/^\/user\/repos$/, ownRepositories],
   [/^\/user\/teams$/, ownTeams],
+  [
+    /^\/user\/orgs$/,
+    (context) =>
+      countedPage(
+        listedOrganizations(context),
+        context.url.searchParams,
+        context.render.organization,
+      ),
+  ],
+  // Only asked whether the token may read issues.
+  [/^\/repos\/issues\/search$/, () => ({ body: [] })],
   [/^\/repos\/search$/, searchRepositories],
   [
     /^\/orgs$/,
@@ -81,17 +100,20 @@ export const READ_ROUTES: readonly [RegExp, Route][] = [
   ],
   [
     /^\/orgs\/([^/]+)\/members$/,
-    ({ world, render, url }, login) => {
+    ({ world, render, url, viewer }, login) => {
       const teams = world.teams.get(String(login).toLowerCase())
-      const members = [...new Set(teams?.flatMap((team) => [...team.members]))]
+      const isMember = teams && isMemberOf(world, organization(world, login)!, viewer)
+      // All memberships are hidden from others.
+      const members = isMember ? [...new Set(teams.flatMap((team) => [...team.members]))] : []
       return teams && countedPage(members, url.searchParams, (each) => render.user(each))
     },
   ],
   [
     /^\/orgs\/([^/]+)\/teams$/,
-    ({ world, render, url }, login) => {
-      const teams = world.teams.get(String(login).toLowerCase())
-      return teams && countedPage(teams, url.searchParams, render.team)
+    (context, login) => {
+      const { world, render, url } = context
+      const owner = organization(world, login)
+      return owner && countedPage(listedTeams(context, owner), url.searchParams, render.team)
     },
   ],
   [
@@ -224,7 +246,7 @@ export const REPOSITORY_READ_ROUTES: readonly [RegExp, RepositoryRoute][] = [
     ({ world, render }, repository) => {
       const { owner } = repository
       if (!owner.isOrganization) return { status: 405, body: { message: 'no org' } }
-      return { body: teamsOf(world, repository).map(render.team) }
+      return { body: teamsWith(world, repository).map(render.team) }
     },
   ],
   [/^\/issues$/, listIssues],
@@ -421,36 +443,10 @@ function listComments(
   return { body, headers: dialect.countsComments ? { 'x-total-count': String(found.length) } : {} }
 }
 
-const MODES = ['none', 'read', 'write', 'admin', 'owner']
-
-/** Returns the access mode of a user, from all ways in which Gitea grants access to a repository. */
-function modeOf(world: ForgeData, repository: Repository, user: User): number {
-  const { owner, collaborators, isPrivate } = repository
-  const teams = teamsOf(world, repository)
-  const granted = [
-    ...teams.filter(({ members }) => members.has(user)).map(({ permission }) => permission),
-    collaborators.get(user) ?? 'none',
-    owner === user || user.isAdmin ? 'owner' : 'none',
-    isPrivate ? 'none' : 'read',
-  ]
-  return Math.max(...granted.map((mode) => MODES.indexOf(mode)))
-}
-
-/** Returns the teams with access to a repository. */
-const teamsOf = (world: ForgeData, repository: Repository) =>
-  (world.teams.get(repository.owner.login.toLowerCase()) ?? []).filter(
-    ({ repositories }) => repositories?.has(repository) !== false,
-  )
-
-const isInvolved = (world: ForgeData, repository: Repository, user: User): boolean =>
-  repository.owner === user ||
-  repository.collaborators.has(user) ||
-  teamsOf(world, repository).some(({ members }) => members.has(user))
-
 /** `/user/repos`: the user's own repositories, and those with granted access. */
 export function ownRepositories(context: RouteContext): ForgeResponse {
-  const { world, url, viewer } = context
-  const all = [...world.repositories.values()].filter((each) => isInvolved(world, each, viewer))
+  const { world, url, viewer, scopes } = context
+  const all = listedRepositories({ world, viewer, scopes })
   return countedPage(all, url.searchParams, (each) => repositoryFor(context, each))
 }
 

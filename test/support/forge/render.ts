@@ -25,6 +25,10 @@ export const GITEA_1_22: Dialect = {
   isNew: true,
 }
 
+export const GITEA_1_27: Dialect = { ...GITEA_1_22, version: '1.27.2' }
+
+export const FORGEJO_15: Dialect = { ...GITEA_1_22, version: '15.0.0+gitea-1.22.0' }
+
 export const FORGEJO_11: Dialect = { ...GITEA_1_22, version: '11.0.1+gitea-1.22.0' }
 
 export const time = (seconds: number | null): string | null =>
@@ -79,7 +83,7 @@ export class Renderer {
     description: '',
     website: '',
     location: '',
-    visibility: 'public',
+    visibility: user.visibility,
     repo_admin_change_team_access: true,
   })
 

@@ -81,4 +81,6 @@ export interface RouteContext {
   dialect: Dialect
   maxPageSize: number
   viewer: User
+  /** The permissions of the token. */
+  scopes: readonly string[]
 }

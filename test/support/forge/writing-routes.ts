@@ -63,6 +63,9 @@ const onPull = (
     issue.pull ? route(context, repository, issue as Issue & { pull: Pull }, ...names) : undefined,
   )
 
+const visibilityIn = ({ visibility }: Record<string, unknown>) =>
+  visibility ? { visibility: visibility as User['visibility'] } : {}
+
 const REPO = '^/repos/([^/]+)/([^/]+)'
 const at = (rest: string) => new RegExp(`${REPO}${rest}$`)
 
@@ -72,7 +75,14 @@ export const WRITE_ROUTES: readonly [string, RegExp, Route][] = [
     'POST',
     /^\/admin\/users$/,
     ({ world, render, body }) =>
-      created(render.user(world.addUser(text(body.username), { fullName: text(body.full_name) }))),
+      created(
+        render.user(
+          world.addUser(text(body.username), {
+            fullName: text(body.full_name),
+            ...visibilityIn(body),
+          }),
+        ),
+      ),
   ],
   [
     'DELETE',
@@ -88,7 +98,8 @@ export const WRITE_ROUTES: readonly [string, RegExp, Route][] = [
     /^\/admin\/users\/([^/]+)\/orgs$/,
     ({ world, render, body }, login = '') => {
       const owner = world.users.get(login.toLowerCase())
-      const user = world.addUser(text(body.username), { isOrganization: true })
+      const more = { isOrganization: true, ...visibilityIn(body) }
+      const user = world.addUser(text(body.username), more)
       if (owner) world.addTeam(user, 'Owners', 'owner', [owner])
       return created(render.organization(user))
     },

@@ -33,6 +33,8 @@ export const capabilitiesOf = ({ gitea }: ForgeVersion) => ({
   issueAssets: isAtLeast(gitea, [1, 20]),
   /** `/issues/N/dependencies` */
   dependencies: isAtLeast(gitea, [1, 20]),
+  /** The operator may hide all repositories from people without a second factor (`TWO_FACTOR_AUTH`), but they are still listed. */
+  enforcedSecondFactor: isAtLeast(gitea, [1, 24]),
 })
 
 export const isAtLeast = ([a, b]: readonly [number, number], [c, d]: readonly [number, number]) =>

@@ -1,13 +1,18 @@
 import type { Discussions, Group } from '../../discussions.ts'
 import { ForgeNotFound } from '../../forge-errors.ts'
-import { confirmAbsence, unconfirmedAbsence } from '../client/confirm-absence.ts'
+import {
+  confirmAbsence,
+  unconfirmedAbsence,
+  undefinedIfRefused,
+} from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
-import { ForgeClient, type ForgeOptions } from '../client/forge-client.ts'
+import { ForgeClient, type ForgeOptions, type Query } from '../client/forge-client.ts'
 import { listAll } from '../client/forge-pages.ts'
+import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
 import { knownForgeCache, shareAnswers } from '../client/known-forge.ts'
 import { openFile } from '../client/open-file.ts'
-import { organizationFact, People, teamFact } from '../facts/people-facts.ts'
+import { organizationFact, People, slugOf, teamFact } from '../facts/people-facts.ts'
 import { cursorOf, findChanges, isUnchanged, stampOfChanges } from './find-changes.ts'
 import { findOrganization, Notes, type OwnerContext } from './read-context.ts'
 import { groupOf } from './read-metadata.ts'
@@ -58,10 +63,11 @@ export function forgeDiscussions(
       }
     },
 
-    async owner(owner, signal): Promise<Group> {
+    async owner(owner, signal, viewer): Promise<Group> {
       const context = { forge: await getForge(signal), owner, signal, share }
-      const request = () => readOwner(context)
-      return share(`owner ${owner}`, () => confirmAbsence(client, request, signal))
+      const request = () => readOwner(context, viewer)
+      const key = `owner ${owner} ${viewer ?? ''}`
+      return share(key, () => confirmAbsence(client, request, signal))
     },
 
     open: (file, signal) => openFile(client, file, signal),
@@ -69,15 +75,10 @@ export function forgeDiscussions(
 }
 
 /** Reads an organization with its members and teams, or a person. */
-async function readOwner(context: OwnerContext): Promise<Group> {
+async function readOwner(context: OwnerContext, viewer: string | undefined): Promise<Group> {
   const { forge, owner, signal } = context
-  const { client, paging } = forge
+  const { client } = forge
   const notes = new Notes()
-  const list = (path: string) => {
-    const onMissing = (count: number) => notes.addMissing(path.slice(1), count, undefined)
-    return listAll(client, { path, ...paging, onMissing }, signal)
-  }
-  const path = `/orgs/${segment(owner)}`
   const organization = await findOrganization(context)
   const people = new People()
   const takeUsers = () => people.takeNew().map(({ user }) => user)
@@ -87,19 +88,60 @@ async function readOwner(context: OwnerContext): Promise<Group> {
     people.collect(body)
     return groupOf(`owner/${owner}`, { users: takeUsers() })
   }
-  const members = await list(`${path}/members`)
-  const teams = []
-  for (const team of await list(`${path}/teams`))
-    teams.push({ team, members: await list(`/teams/${json.integer(team, 'id')}/members`) })
+  const { profile, members, teams } = await readOrganization(context, organization, notes, viewer)
   people.collect([members, teams.map((each) => each.members)])
   const { created } = json.objectOf(body)
-  const fact = organizationFact({ ...organization, created }, members, teams)
-  const group = groupOf(`owner/${owner}`, {
+  const fact = organizationFact({ ...profile, created }, members, teams)
+  const facts = {
     users: takeUsers(),
     organizations: [fact],
     teams: teams
       .filter(({ team }) => json.string(team, 'name') !== '')
       .map((each) => teamFact(fact.login, each.team, each.members)),
-  })
+  }
+  const unlisted = teams.filter(({ isListed }) => !isListed)
+  const unlistedTeams = unlisted.map(({ team }) => slugOf(json.string(team, 'name')))
+  const group = groupOf(`owner/${owner}`, facts, unlisted.length > 0 ? { unlistedTeams } : {})
   return { ...group, notes: notes.all() }
+}
+
+/**
+ * Reads the parts of an organization that not everyone sees. With a viewer, the forge decides what is left out: requests are sent on
+ * behalf of that person (`sudo`).
+ */
+async function readOrganization(
+  { forge, owner, signal }: OwnerContext,
+  organization: Json,
+  notes: Notes,
+  viewer: string | undefined,
+) {
+  const { client, paging } = forge
+  const path = `/orgs/${segment(owner)}`
+  const list = (path: string, query: Query) => {
+    const onMissing = (count: number) => notes.addMissing(path.slice(1), count, undefined)
+    return listAll(client, { path, query, ...paging, onMissing }, signal)
+  }
+  const query: Query = viewer === undefined ? {} : { sudo: viewer }
+  /** Returns undefined if the forge hides it from the viewer. */
+  const ifShown = <T>(request: () => Promise<T>): Promise<T | undefined> =>
+    viewer === undefined
+      ? request()
+      : confirmAbsence(client, request, signal).catch(undefinedIfRefused)
+  const all = await list(`${path}/teams`, {})
+  const isShown =
+    viewer === undefined || (await ifShown(() => client.get(path, query, signal))) !== undefined
+  const listed = viewer === undefined ? all : await ifShown(() => list(`${path}/teams`, query))
+  const ids = new Set(listed?.map((team) => json.integer(team, 'id')))
+  const teams = []
+  for (const team of all) {
+    const id = json.integer(team, 'id')
+    const isListed = ids.has(id)
+    const request = () => list(`/teams/${id}/members`, query)
+    teams.push({ team, isListed, members: (isListed && (await ifShown(request))) || [] })
+  }
+  return {
+    profile: isShown ? organization : { username: json.organizationLogin(organization) },
+    members: (await ifShown(() => list(`${path}/members`, query))) ?? [],
+    teams,
+  }
 }

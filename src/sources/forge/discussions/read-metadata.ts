@@ -68,7 +68,7 @@ function releasesGroup({ people, fullName }: ReadContext, listed: Json[]): Group
 export function groupOf(
   key: string,
   facts: Facts,
-  more: Partial<Pick<Group, 'files' | 'teams' | 'seen' | 'lost'>> = {},
+  more: Partial<Pick<Group, 'files' | 'teams' | 'unlistedTeams' | 'seen' | 'lost'>> = {},
 ): Group {
   const group = { key, facts, files: [], ...more }
   const version = hash('sha256', JSON.stringify(group)).slice(0, 32)

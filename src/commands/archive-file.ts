@@ -2,8 +2,8 @@ import { createReadStream } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { parsePeopleCsv } from '../formats/people.ts'
-import type { Report } from '../formats/report.ts'
+import { type PeopleMap, parsePeopleCsv } from '../formats/people.ts'
+import { UserError } from '../lib/user-error.ts'
 
 /**
  * Returns a function that opens an archive. `path` is an archive file, a directory with the unpacked archive, or `-` for standard
@@ -15,14 +15,20 @@ export async function archiveOpener(path: string): Promise<() => Bytes | Folder>
   return () => createReadStream(path, { highWaterMark: 256 * 1024 })
 }
 
-/** Reads the file of `--people`. Mistakes in it are reported as warnings. */
+/** Reads the file of `--people`. Mistakes in it are reported as warnings. Throws UserError if it has values that cannot be logins. */
 export async function readPeople(
   file: string | undefined,
   refusal: (login: string) => string | undefined,
-  report: Report,
-) {
+  warn: (warning: string) => void,
+): Promise<PeopleMap> {
   if (file === undefined) return new Map()
-  const { people, warnings } = parsePeopleCsv(await readFile(file, 'utf8'), refusal)
-  for (const warning of warnings) report.warn('people', `${file}, ${warning}`)
-  return people
+  const text = await readFile(file, 'utf8')
+  try {
+    const { people, warnings } = parsePeopleCsv(text, refusal)
+    for (const warning of warnings) warn(`${file}, ${warning}`)
+    return people
+  } catch (error) {
+    if (error instanceof UserError) error.message = `${file}, ${error.message}`
+    throw error
+  }
 }

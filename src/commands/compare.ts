@@ -78,7 +78,8 @@ async function runCompare(
   using resources = new DisposableStack()
   const report = new Report((text) => progress.print(`warning: ${text}`))
   // Readers of GitLab exports add the usernames of those whom the file has by id or e-mail address.
-  const people = new Map(await readPeople(options.people, invalidNameReason, report))
+  const warn = (warning: string) => report.warn('people', warning)
+  const people = new Map(await readPeople(options.people, invalidNameReason, warn))
   const read = async (name: string, folder: string): Promise<FormatReader> => {
     progress.update(undefined, `reading ${name}`)
     const open = await archiveOpener(name)

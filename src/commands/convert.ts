@@ -223,7 +223,7 @@ async function readPeopleFile({ people: file, to, target }: ConvertOptions, repo
   const people: PeopleMap = await readPeople(
     file,
     isGitea ? accountRefusal : invalidNameReason,
-    report,
+    (warning) => report.warn('people', warning),
   )
   if (isGitea && target === undefined && people.values().some(({ id }) => id !== undefined))
     report.warn(

@@ -1,14 +1,14 @@
-import { readFile, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { accountRefusal } from '../formats/gitea-dump/choose-destinations.ts'
-import { parsePeopleCsv } from '../formats/people.ts'
 import { finishDump } from '../importer/finish/finish-dump.ts'
 import { ifExists } from '../lib/errno.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
+import { readPeople } from './archive-file.ts'
 import { addTo, asUsageError, withExamples } from './command-line.ts'
 import { print, printJson, printMessage } from './print.ts'
 import { stoppable } from './stop-signal.ts'
@@ -49,7 +49,7 @@ async function runFinish(signal: AbortSignal, name: string, options: FinishComma
   const dump = resolve(name)
   if (!(await ifExists(stat(dump), 'ENOENT'))?.isDirectory())
     throw new UsageError(`${name} is not a directory that convert --to gitea-dump wrote`)
-  const people = options.people === undefined ? undefined : await readPeople(options.people)
+  const people = options.people === undefined ? undefined : await readNewLogins(options.people)
   using progress = progressLine()
   const steps: string[] = []
   const run = await finishDump({
@@ -88,9 +88,8 @@ async function runFinish(signal: AbortSignal, name: string, options: FinishComma
     )
 }
 
-async function readPeople(file: string): Promise<Map<string, string>> {
-  const text = await readFile(file, 'utf8').catch(asUsageError('--people'))
-  const { people, warnings } = parsePeopleCsv(text, accountRefusal)
-  for (const warning of warnings) printMessage(`warning: ${file}, ${warning}`)
+async function readNewLogins(file: string): Promise<Map<string, string>> {
+  const warn = (warning: string) => printMessage(`warning: ${warning}`)
+  const people = await readPeople(file, accountRefusal, warn).catch(asUsageError('--people'))
   return new Map(Array.from(people, ([old, { login }]) => [old, login]))
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { csvLine } from './csv.ts'
 import { accountRefusal } from './gitea-dump/choose-destinations.ts'
 import { csvLine, parsePeopleCsv } from './people.ts'
 
@@ -65,7 +66,6 @@ test('an invalid line is a warning with its number, and the others are used', ()
     'bob,two words',
     'carol,caro',
     'Carol,caroline',
-    '"dave,david',
     'eve,evelyn,first',
   )
   assert.deepEqual(Object.keys(people), ['carol'])
@@ -76,8 +76,55 @@ test('an invalid line is a warning with its number, and the others are used', ()
       'line 3: the old login is missing; the line is',
       'line 4: two words: the name may have only let',
       'line 6: carol is mapped by an earlier line; t',
-      'line 7: its quotes do not match; the line is ',
-      'line 8: first is not an account id; the line ',
+      'line 7: first is not an account id; the line ',
     ],
   )
+})
+
+test('what show --people writes about hostile logins is read as the same logins, or refused', () => {
+  const header = csvLine(['old-login', 'new-login'])
+  const hostile = [
+    'eve\nbob,mallory',
+    'eve\r\nbob,mallory,7',
+    'eve";bob',
+    'bob;mallory',
+    '=1+1',
+    'eve\u2028bob',
+  ]
+  for (const login of hostile)
+    assert.throws(() => read(header + csvLine([login, ''])), { name: 'UserError' }, login)
+  assert.deepEqual(read(header + csvLine(['-eve', 'eva']) + csvLine(['two words', 'ted'])).people, {
+    '-eve': { login: 'eva', id: undefined },
+    'two words': { login: 'ted', id: undefined },
+  })
+})
+
+test('a file with a value that cannot be a login, or with unmatched quotes, is refused as a whole', () => {
+  const why = (line: string) => {
+    try {
+      return read('carol,caro', line) && ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  const end = 'nothing of the file is used'
+  assert.equal(why('"dave,david'), `line 2: its quotes do not match; ${end}`)
+  assert.equal(
+    why('dave,"david\nbob,mallory"'),
+    `line 2: "david\\nbob,mallory" has a line break or a control character; ${end}`,
+  )
+  assert.equal(why('=cmd,x'), `line 2: "=cmd" cannot be a login; ${end}`)
+  assert.equal(
+    why('alice;anna'),
+    `line 2: "alice;anna" cannot be a login; if it is two columns, begin the file with old-login;new-login; ${end}`,
+  )
+  assert.match(why('"a""b",x'), /cannot be a login/)
+  const header = 'old-login,new-login,email\n'
+  assert.throws(() => read(`${header}alice,,"a@b.example,30"`), /is not an e-mail address/)
+})
+
+test('columns may be separated by semicolons, as spreadsheets of some countries write them', () => {
+  assert.deepEqual(read('"old-login";new-login;account-id', '"alice";anna;7').people, {
+    alice: { login: 'anna', id: 7 },
+  })
 })

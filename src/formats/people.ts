@@ -1,4 +1,7 @@
 import { LimitedLines } from '../lib/limited-lines.ts'
+import { isEmail, isForeignName } from '../lib/names.ts'
+import { UserError } from '../lib/user-error.ts'
+import { type CsvRow, parseCsv } from './csv.ts'
 
 /** An account on the target. */
 export interface MappedPerson {
@@ -13,37 +16,59 @@ export interface MappedPerson {
 /** The accounts on the target by the login in the input, in lower case. A key can also be the id or e-mail address of a GitLab user. */
 export type PeopleMap = ReadonlyMap<string, MappedPerson>
 
-const FIRST_COLUMN_TITLE = 'old-login'
+const HEADER = /^"?old-login"?[ \t]*([,;])/i
 
 /**
  * Reads a CSV file with `old-login,new-login` on each line. The first line may be a header, as `godwit show --people` writes it. With
  * a header, the columns `account-id`, `email` and `access-level` are read too. Other columns, empty lines, lines that start with `#`
  * and lines with neither a new login nor an address are ignored. `refusal` returns why a new login is invalid, or undefined if it is
- * valid. An invalid line is a warning.
+ * valid. An invalid line is a warning. Throws UserError if a value cannot be a login at all: then the file may have lines that nobody
+ * meant to be there.
  */
 export function parsePeopleCsv(csv: string, refusal: (login: string) => string | undefined) {
   const people = new Map<string, MappedPerson>()
   const warnings: string[] = []
   const limited = new LimitedLines(({ text }) => warnings.push(text))
+  const hasSemicolons = HEADER.exec(csv.replace(/^\ufeff/, ''))?.[1] === ';'
   let titles: string[] = []
-  const lines = csv.replace(/^\ufeff/, '').split(/\r?\n/)
-  for (const [index, line] of lines.entries()) {
-    if (line.trim() === '' || line.startsWith('#')) continue
-    // `csvLine` adds an apostrophe to text that a spreadsheet would interpret as a formula.
-    const cells = parseCells(line)?.map((cell) => cell.replace(/^'(?=[=+@-])/, ''))
-    if (index === 0 && cells?.[0]?.toLowerCase() === FIRST_COLUMN_TITLE) {
+  for (const { line, cells } of rowsOf(csv, hasSemicolons)) {
+    if (line === 1 && HEADER.test(`${cells[0]},`)) {
       titles = cells.map((title) => title.toLowerCase())
       continue
     }
-    const parsed = cells ? parsePerson(cells, titles, refusal) : 'its quotes do not match'
-    const warn = (why: string) =>
-      limited.add('lines', `line ${index + 1}: ${why}; the line is ignored`)
+    const impossible = impossibleValue(cells, titles)
+    if (impossible) throw new UserError(`line ${line}: ${impossible}; nothing of the file is used`)
+    const parsed = parsePerson(cells, titles, refusal)
+    const warn = (why: string) => limited.add('lines', `line ${line}: ${why}; the line is ignored`)
     if (typeof parsed === 'string') warn(parsed)
     else if (parsed && people.has(parsed.old)) warn(`${parsed.old} is mapped by an earlier line`)
     else if (parsed) people.set(parsed.old, parsed.person)
   }
   limited.end()
   return { people, warnings }
+}
+
+function rowsOf(csv: string, hasSemicolons: boolean): CsvRow[] {
+  try {
+    return [...parseCsv(csv, { hasSemicolons })]
+  } catch (error) {
+    throw new UserError(`${(error as Error).message}; nothing of the file is used`, {
+      cause: error,
+    })
+  }
+}
+
+/** Returns why a line is not one that a person would write, or undefined. */
+function impossibleValue(cells: readonly string[], titles: readonly string[]): string | undefined {
+  const shown = (value: string) => JSON.stringify(value.slice(0, 100))
+  const broken = cells.find((cell) => /[\p{Cc}\p{Zl}\p{Zp}]/u.test(cell))
+  if (broken !== undefined) return `${shown(broken)} has a line break or a control character`
+  const login = cells.slice(0, 2).find((cell) => cell !== '' && !isForeignName(cell))
+  if (login?.includes(';'))
+    return `${shown(login)} cannot be a login; if it is two columns, begin the file with old-login;new-login`
+  if (login !== undefined) return `${shown(login)} cannot be a login`
+  const email = cells[titles.indexOf('email')] ?? ''
+  return email === '' || isEmail(email) ? undefined : `${shown(email)} is not an e-mail address`
 }
 
 /** Parses the cells of one line. Returns undefined if it has neither a new login nor an address, and a message if it is invalid. */
@@ -72,28 +97,4 @@ function parsePerson(
     ...(level !== '' && { accessLevel: Number(level) }),
   }
   return { old: old.toLowerCase(), person }
-}
-
-/** Splits a line of CSV. Returns undefined if its quotes do not match. */
-function parseCells(line: string): string[] | undefined {
-  if (!line.includes('"')) return line.split(',').map((cell) => cell.trim())
-  const cells: string[] = []
-  let rest = line
-  for (;;) {
-    const [match, quoted, plain] = /^\s*(?:"((?:[^"]|"")*)"\s*|([^",]*))(?=,|$)/.exec(rest) ?? []
-    if (match === undefined) return undefined
-    cells.push(quoted === undefined ? (plain ?? '').trim() : quoted.replaceAll('""', '"'))
-    if (match.length === rest.length) return cells
-    rest = rest.slice(match.length + 1)
-  }
-}
-
-/** Returns one line of CSV (RFC 4180). Puts an apostrophe before text that a spreadsheet would interpret as a formula. */
-export function csvLine(cells: readonly (string | number)[]): string {
-  return `${cells.map(csvCell).join(',')}\n`
-}
-
-function csvCell(value: string | number): string {
-  const text = typeof value === 'string' && /^[=+@\t\r-]/.test(value) ? `'${value}` : String(value)
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
+import { csvLine } from '../formats/csv.ts'
 import type { FormatReader, FormatWriter, Written } from '../formats/format.ts'
 import { readGitHubArchive } from '../formats/github-archive/read-github-archive.ts'
 import {
@@ -11,7 +12,7 @@ import {
   readGitLabExport,
 } from '../formats/gitlab-export/read-gitlab-export.ts'
 import { makeWorkDirectory, sweepWorkDirectories } from '../formats/output.ts'
-import { csvLine, type PeopleMap } from '../formats/people.ts'
+import type { PeopleMap } from '../formats/people.ts'
 import type { Report } from '../formats/report.ts'
 import { unpackArchive } from '../formats/unpack-archive.ts'
 import type { FactKind, FactsByKind } from '../records/fact-kinds.ts'

@@ -1,4 +1,5 @@
 import { parsed, type Shape } from '../lib/json-shape.ts'
+import { isForeignName } from '../lib/names.ts'
 import {
   type Author,
   type IssueOrPull,
@@ -28,13 +29,14 @@ function parseIssueOrPull(url: string): ({ repository: string } & IssueOrPull) |
 }
 
 function parseRepository(url: string): string | undefined {
-  const [owner, name] = pathSegments(url).slice(-2)
-  return owner && name ? `${owner}/${name}` : undefined
+  const [owner = '', name = ''] = pathSegments(url).slice(-2)
+  return isForeignName(owner) && isForeignName(name) ? `${owner}/${name}` : undefined
 }
 
 function parseLogin(url: string): string | undefined {
   const app = APP.exec(url)?.[1]
-  return app === undefined ? pathSegments(url).at(-1) : `${decodeSegment(app)}[bot]`
+  const login = app === undefined ? pathSegments(url).at(-1) : `${decodeSegment(app)}[bot]`
+  return login !== undefined && isForeignName(login) ? login : undefined
 }
 
 /** Returns the decoded segments of the path. A relative URL such as `./alice` has no host. */
@@ -46,10 +48,8 @@ function pathSegments(url: string): string[] {
 }
 
 function parseTeam(url: string): TeamName | undefined {
-  const [, organization, slug] = TEAM.exec(url) ?? []
-  return organization && slug
-    ? { organization: decodeSegment(organization), slug: decodeSegment(slug) }
-    : undefined
+  const [organization = '', slug = ''] = (TEAM.exec(url)?.slice(1) ?? []).map(decodeSegment)
+  return isForeignName(organization) && isForeignName(slug) ? { organization, slug } : undefined
 }
 
 /** Returns the number at the end of a URL such as `…#issuecomment-12`. */

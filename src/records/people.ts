@@ -1,9 +1,13 @@
+import { text } from '../lib/json-shape.ts'
+import { isEmail, isForeignName } from '../lib/names.ts'
 import type { TeamName } from './fact.ts'
 import { orNull, team } from './parse-urls.ts'
 import * as field from './record-fields.ts'
 
 /** The URL of a person or an organization, which is the key of its record. */
 const accountUrl = field.written((account: { login: string }, urls) => urls.person(account.login))
+
+const login = text('a login', isForeignName)
 
 /** A person or a bot. Both have the same fields, but separate files in an archive. */
 export type User = ReturnType<typeof userRecord>
@@ -12,7 +16,7 @@ export const userRecord = field.record({
   url: accountUrl,
   /** The URL of the picture, on any host. */
   avatar_url: field.named('avatar', field.stringOrNull),
-  login: field.string,
+  login,
   name: field.stringOrNull,
   bio: field.stringOrNull,
   company: field.stringOrNull,
@@ -21,7 +25,7 @@ export const userRecord = field.record({
   /** In GitHub's archives, only the owner of the migration has email addresses. */
   emails: field.listOrEmpty(
     field.record({
-      address: field.string,
+      address: text('an e-mail address', isEmail),
       primary: field.booleanOrFalse,
       verified: field.booleanOrFalse,
     }),
@@ -38,7 +42,7 @@ export type Organization = ReturnType<typeof organizationRecord>
 export const organizationRecord = field.record({
   type: field.constant('organization'),
   url: accountUrl,
-  login: field.string,
+  login,
   name: field.stringOrNull,
   description: field.stringOrNull,
   website: field.stringOrNull,

@@ -1,4 +1,5 @@
 import { anyObject, list, type Shape, text } from '../lib/json-shape.ts'
+import { isForeignName } from '../lib/names.ts'
 import { isFactKind, type OnInvalid, readList } from './read-records.ts'
 import { boolean, optional, string, url } from './record-fields.ts'
 
@@ -43,7 +44,7 @@ const only =
 /** A record of any kind. Only its `url` is validated. */
 const anyRecord = only({ url })
 
-const account = { url, login: text('a login', (value) => value !== '') }
+const account = { url, login: text('a login', isForeignName) }
 
 /**
  * The shapes of the record kinds that are validated field by field. Optional fields are those that older archives and other exporters

@@ -138,6 +138,22 @@ test('logins are read from all forms of URLs', () => {
     [null, null],
   ]
   for (const [address, login] of known) assert.equal(user(address), login)
+  for (const login of ['eve\nbob,mallory', 'eve;bob', '=1+1', 'bob#x', 'a/b'])
+    assert.throws(() => user(`https://h/${encodeURIComponent(login)}`), /not the URL of a person/)
+})
+
+test('names that no host could have are refused in every record', () => {
+  const eve = encodeURIComponent('eve\nbob,mallory')
+  const invalid: [FactKind, object, RegExp][] = [
+    ['users', { login: 'eve\nbob,mallory' }, /: login is not a login/],
+    ['users', { login: 'eve', emails: [{ address: 'a@b\nc' }] }, /not an e-mail address/],
+    ['organizations', { login: 'eve\r' }, /: login is not a login/],
+    ['organizations', { login: 'o', members: [{ user: `./${eve}`, role: 'admin' }] }, /members/],
+    ['teams', { url: `https://h/orgs/o/teams/${eve}`, name: '' }, /not the URL of a team/],
+    ['milestones', { url: 'https://h/o/r/milestones/1', repository: `https://h/o/${eve}` }, /repo/],
+  ]
+  for (const [kind, record, expected] of invalid)
+    assert.throws(() => readFact(kind, record), expected, kind)
 })
 
 test('a transferred issue names its former repository', () => {

@@ -70,7 +70,9 @@ const user = fc.record({
   company: orNull(text),
   website: orNull(text),
   location: orNull(text),
-  emails: upToThree(fc.record({ address: text, primary: fc.boolean(), verified: fc.boolean() })),
+  emails: upToThree(
+    fc.record({ address: fc.emailAddress(), primary: fc.boolean(), verified: fc.boolean() }),
+  ),
   avatar: orNull(fc.webUrl()),
   createdAt: time,
 })

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { isEmail, isForeignName } from '../../lib/names.ts'
 import { type IssueOrPull, MAX_ITEM_NUMBER, NO_COMMIT, UNKNOWN_TIME } from '../../records/fact.ts'
 import { unknownUser } from '../../records/people.ts'
 import { emptyProtection, type Repository } from '../../records/repository.ts'
@@ -115,8 +116,11 @@ class ProjectReader extends ProjectSpool {
       this.options.report.lost('invitations', 1, text(record.invite_email) || undefined)
       return
     }
+    if (!isForeignName(username))
+      throw new Error(`user.username is not a login: ${JSON.stringify(username).slice(0, 100)}`)
     const id = integer(user, 'id')
-    this.people.addMember(id, { username, email: text(user.public_email) || text(user.email) })
+    const email = [text(user.public_email), text(user.email)].find(isEmail) ?? ''
+    this.people.addMember(id, { username, email })
     const login = this.people.login(id)!
     this.#collaborators.set(login, PERMISSIONS.find(([atLeast]) => level >= atLeast)![1])
     if (level >= ACCESS_LEVELS.maintainer) this.#maintainers.push(login)

@@ -1,4 +1,5 @@
 import { contentTypeOf } from '../../lib/content-types.ts'
+import { isForeignName } from '../../lib/names.ts'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
 import { type IssueOrPull, UNKNOWN_TIME } from '../../records/fact.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
@@ -225,7 +226,9 @@ export class ProjectSpool {
     const words = text(note.note)
     const base = { actor: this.people.login(note.author_id), createdAt }
     const loginsAfter = (start: RegExp) =>
-      [...(start.exec(words)?.[1] ?? '').matchAll(/@([\w.-]+)/g)].map(([, login]) => login!)
+      [...(start.exec(words)?.[1] ?? '').matchAll(/@([\w.-]+)/g)]
+        .map(([, login]) => login!)
+        .filter(isForeignName)
     const [, from, to] = /^changed title from \*\*(.*)\*\* to \*\*(.*)\*\*$/s.exec(words) ?? []
     // GitLab marks the changed parts of a title, as in `{-old-}` and `{+new+}`.
     const plain = (title: string) => title.replace(/\{[-+](.*?)[-+]\}/gs, '$1')

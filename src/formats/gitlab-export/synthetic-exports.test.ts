@@ -55,6 +55,29 @@ async function read(
   return readContent(t, { folder }, { git: host.godwitGit })
 }
 
+test('members with an impossible username are lost, and impossible addresses are left out', async (t) => {
+  const member = (id: number, username: string, public_email: string) => ({
+    ...{ access_level: 40, user_id: id, user: { id, username, public_email } },
+  })
+  const { facts, warnings } = await read(t, {
+    project_members: [member(1, 'eve\nbob,mallory', ''), member(2, 'bob', 'b@x\ny@z')],
+    issues: [issue(1, { author_id: 1 }), issue(2, { author_id: 2 })],
+  })
+  assert.deepEqual((await facts('repositories'))[0]?.collaborators, [
+    { login: 'bob', permission: 'admin' },
+  ])
+  const users = await facts('users')
+  assert.deepEqual(
+    users.map(({ login, emails }) => [login, emails]),
+    [
+      ['bob', []],
+      ['gitlab-user-1', []],
+      ['alice', []],
+    ],
+  )
+  assert.match(warnings.join(), /user\.username is not a login: "eve\\nbob,mallory"/)
+})
+
 describe('a merge request', () => {
   const DIFF = '@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n'
   const position = (more: object) => ({

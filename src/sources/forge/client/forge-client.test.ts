@@ -57,6 +57,21 @@ describe('a forge client', () => {
       (query.get('page') ?? ours) === ours && left-- > 0 ? fault : undefined
   }
 
+  it('shows original authors by a name that records can have', async () => {
+    const body = [
+      { original_author: 'John Doe', user: { id: 1, login: 'ghost' } },
+      { original_author: 'eve\nbob,mallory', user: { id: 1, login: 'ghost' } },
+      { original_author: '=', user: { id: 1, login: 'ghost' } },
+      { original_author: '', user: { id: -1, login: 'a/b(Git)' } },
+    ]
+    failNext(1, { response: { status: 200, body } })
+    const { body: shown } = await getVersion({ showsOriginalAuthors: true })
+    assert.deepEqual(
+      (shown as { user: { login: string } }[]).map(({ user }) => user.login),
+      ['John Doe', 'eve bob mallory', 'ghost', 'a b'],
+    )
+  })
+
   it('sends the token in a header only', async () => {
     const { body } = await getVersion()
     assert.deepEqual(body, { version: '1.22.3' })

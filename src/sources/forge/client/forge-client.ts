@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../../../lib/errno.ts'
+import { toForeignName } from '../../../lib/names.ts'
 import { oneLine } from '../../../lib/terminal-text.ts'
 import {
   ForgeNotFound,
@@ -289,7 +290,8 @@ function showOriginalAuthors(value: unknown): void {
   const { id, login } = (user ?? {}) as Record<string, unknown>
   const reactor = id === -1 ? /^(.+)\([^()]*\)$/.exec(String(login))?.[1] : undefined
   const author = original || reactor
-  if (typeof author === 'string') Object.assign(value, { user: { id: 0, login: author } })
+  if (typeof author === 'string')
+    Object.assign(value, { user: { id: 0, login: toForeignName(author) ?? 'ghost' } })
   for (const each of Object.values(value)) showOriginalAuthors(each)
 }
 

@@ -128,8 +128,12 @@ export class RepositoryFacts {
     }
   }
 
-  /** Cuts a long title. GitLab and some servers refuse it, and others would cut it without a warning. */
+  /** Replaces an empty title, and cuts a long one. GitLab and some servers refuse these, and others would cut them without a warning. */
   title(number: number, title: string): string {
+    if (title.trim() === '') {
+      this.warn('titles', `#${number} has no title: it gets the title “#${number}”`)
+      return `#${number}`
+    }
     const characters = Array.from(title)
     if (characters.length <= MAX_TITLE_LENGTH) return title
     this.warn('titles', `the title of #${number} is cut to ${MAX_TITLE_LENGTH} characters`)
@@ -142,7 +146,10 @@ export class RepositoryFacts {
     for (const milestone of this.all('milestones')) {
       const { number } = milestone
       if (milestones.has(number)) this.loseRecord('milestones', `milestone ${number} occurs twice`)
-      else milestones.set(number, milestone)
+      else if (milestone.title.trim() === '') {
+        this.warn('milestones', `milestone ${number} has no title: it gets its number as a title`)
+        milestones.set(number, { ...milestone, title: String(number) })
+      } else milestones.set(number, milestone)
     }
     for (const [number, title] of milestoneTitles([...milestones.values()])) {
       const milestone = milestones.get(number)!

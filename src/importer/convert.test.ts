@@ -28,7 +28,7 @@ import { githubArchiveWriter } from '../formats/github-archive/write-github-arch
 import { gitlabExportWriter } from '../formats/gitlab-export/write-gitlab-export.ts'
 import { htmlWriter } from '../formats/html/write-html.ts'
 import { Report } from '../formats/report.ts'
-import { FACT_KINDS } from '../records/fact-kinds.ts'
+import { FACT_KINDS, type FactsByKind } from '../records/fact-kinds.ts'
 import { organizationRecord } from '../records/people.ts'
 import { type ConvertParts, convert } from './convert.ts'
 import { restoreArchive } from './restore-archive.ts'
@@ -91,15 +91,22 @@ const TEAM = {
 
 const SITE = { repositories: ['alice/site'] }
 
-/** The records of the sample refer to these on purpose. */
-const isOfSample = (error: string) => /pull\/99|labels\/gone|pullrequestreview-999/.test(error)
 const textsIn = (findings: readonly Finding[], level: string) =>
   findings.flatMap((each) => ('text' in each && each.level === level ? [each.text] : []))
-const errorsIn = (findings: readonly Finding[]) =>
-  textsIn(findings, 'error').filter((text) => !isOfSample(text))
+const errorsIn = (findings: readonly Finding[]) => textsIn(findings, 'error')
+
+/** The sample refers to a pull request, a review and a label that it does not have. An archive has no such links. */
+function withoutBrokenLinks(fact: object): object[] {
+  if ('id' in fact && 'on' in fact && fact.id === 15) return []
+  if ('review' in fact && fact.review === 999) return [{ ...fact, review: null }]
+  if (!('git' in fact && 'labels' in fact && 'name' in fact && fact.name === 'site')) return [fact]
+  const { labels, createdAt } = fact as FactsByKind['repositories']
+  const gone = { name: 'gone', color: 'ededed', description: null, createdAt }
+  return [{ ...fact, labels: [...labels, gone] }]
+}
 
 test('an archive is converted to an archive with the same facts, which is verified and restored', async (t) => {
-  const { into, output, convertAll, verify, readOutput } = await scene(t)
+  const { into, output, warnings, convertAll, verify, readOutput } = await scene(t)
   const folder = join(into, 'unpacked')
   await writeUnpackedArchive(folder, host, { ...facts, teams: [TEAM] }, DISCUSSED_FILES)
   const before = await readContent(t, { folder }, { git: host.godwitGit })
@@ -115,7 +122,18 @@ test('an archive is converted to an archive with the same facts, which is verifi
   const made = await readOutput()
   for (const kind of FACT_KINDS)
     if (!['users', 'attachments', 'releases'].includes(kind))
-      assert.deepEqual(await made.facts(kind), await before.facts(kind), kind)
+      assert.deepEqual(
+        await made.facts(kind),
+        (await before.facts(kind)).flatMap(withoutBrokenLinks),
+        kind,
+      )
+  const links = 'is not in the input'
+  assert.deepEqual(
+    warnings
+      .filter((text) => text.includes(links))
+      .map((text) => /[#\w-]+ (?=belongs|leads)/.exec(text)?.[0]),
+    ['99#issuecomment-15 ', 'pull_request_review '],
+  )
   const [attachment] = await made.facts('attachments')
   const found = await made.content.findFile(attachment!.file, 'alice/site')
   assert.ok('file' in found)

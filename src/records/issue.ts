@@ -192,11 +192,11 @@ export const issueEventRecord = field.record({
   /** head_ref_force_pushed, base_ref_force_pushed. */
   after_commit_oid: field.together('forcePush', {
     ref: field.string,
-    before_commit_oid: field.named('before', field.string),
-    after_commit_oid: field.named('after', field.string),
+    before_commit_oid: field.named('before', field.shaOrEmpty),
+    after_commit_oid: field.named('after', field.shaOrEmpty),
   }),
   /** referenced, merged, and closed if a commit did it. */
-  commit_id: field.named('commit', field.ifPresent(field.stringOrNull)),
+  commit_id: field.named('commit', field.ifPresent(field.shaOrNull)),
   /** The repository with that commit or the pushed commits. */
   commit_repository: field.ifPresent(field.orNull(field.repository)),
   created_at: field.time,

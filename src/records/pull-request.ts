@@ -8,7 +8,7 @@ export type PullRequestHead = ReturnType<typeof headRecord>
 const headRecord = field.record({
   /** The name of the branch, without `refs/heads/`. */
   ref: field.string,
-  sha: field.string,
+  sha: field.shaOrEmpty,
   /** The owner of the repository that has the branch. Set even if that repository was deleted. */
   user: field.named('owner', field.personOrNull),
   /** Null if the fork was deleted. The base repository still has the commits, in `refs/pull/N/head`. */
@@ -18,7 +18,7 @@ const headRecord = field.record({
 const baseRecord = field.record({
   ref: field.string,
   /** The head of the base branch, or what it was when the pull request was closed: since then it may contain the commits. */
-  sha: field.string,
+  sha: field.shaOrEmpty,
   user: field.written((_base, urls, { repository }: RepositoryFact) =>
     urls.person(repository.split('/', 1)[0]!),
   ),
@@ -84,7 +84,7 @@ export const pullRequestRecord = field.record({
   closed_at: field.timeOrNull,
   created_at: field.time,
   /** The SHA of the merge commit. Null if the pull request is not merged. Undefined in archives from before 2024. */
-  merge_commit_sha: field.named('mergeCommit', field.ifPresent(field.stringOrNull)),
+  merge_commit_sha: field.named('mergeCommit', field.ifPresent(field.shaOrNull)),
 })
 
 interface PullRequestFact extends RepositoryFact {
@@ -131,7 +131,7 @@ export const reviewRecord = field.record({
   user: field.author,
   body: field.stringOrNull,
   /** The head of the pull request at the time of the review. */
-  head_sha: field.stringOrNull,
+  head_sha: field.shaOrNull,
   formatter: field.constant('markdown'),
   state: field.codec(
     (value, at) => STATE_BY_NUMBER.get(oneOf(...STATE_BY_NUMBER.keys())(value, at))!,
@@ -156,8 +156,8 @@ const diffPosition = {
   position: field.countOrNull,
   /** The number of lines below the first `@@` in the diff that was commented on. */
   original_position: field.countOrNull,
-  commit_id: field.named('commit', field.stringOrNull),
-  original_commit_id: field.named('originalCommit', field.stringOrNull),
+  commit_id: field.named('commit', field.shaOrNull),
+  original_commit_id: field.named('originalCommit', field.shaOrNull),
 }
 
 /** Undefined in archives from before 2023, and for unknown values. */
@@ -236,7 +236,7 @@ export const commitCommentRecord = field.record({
   path: field.stringOrNull,
   /** The number of lines below the first `@@` in the diff of the file. */
   position: field.countOrNull,
-  commit_id: field.named('commit', field.string),
+  commit_id: field.named('commit', field.sha),
   reactions: reactionsTo('CommitComment'),
   created_at: field.time,
 })

@@ -50,6 +50,12 @@ export const listOrEmpty = <T>(item: Codec<T>): Codec<readonly T[]> =>
 
 export const string = json.text('a string', () => true)
 export const url = json.text('a URL', (value) => URL.canParse(value))
+const isSha = (value: unknown): value is string =>
+  typeof value === 'string' && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value)
+export const sha = json.text('the SHA of a commit', isSha)
+/** Accepts anything else than a SHA as null: not every exporter knows all commits. */
+export const shaOrNull: json.Shape<string | null> = (value) => (isSha(value) ? value : null)
+export const shaOrEmpty: json.Shape<string> = (value) => (isSha(value) ? value : '')
 export const boolean: json.Shape<boolean> = json.oneOf(true, false)
 export const stringOrNull = withDefault(string, null)
 export const booleanOrFalse = withDefault(boolean, false)

@@ -79,8 +79,9 @@ const LINKS_TO_RECORDS = new Set([
   ...['pull_request_review_thread', 'pull_request_review_comment'],
   ...['authorized_team_urls', 'dismissal_restricted_team_urls'],
 ])
-/** Fields that may link to forks and other repositories that are not in the archive. */
-const EXTERNAL_FIELDS = new Set(['head', 'permissions', 'close_issue_references'])
+const LINKS_TO_FILES = new Set(['asset_url', 'file_url', 'git_url', 'wiki_url'])
+/** Fields that may link to forks and other repositories that are not in the archive, and those whose content is that of another host. */
+const EXTERNAL_FIELDS = new Set(['head', 'permissions', 'close_issue_references', 'forge_rule'])
 
 /** Returns the URLs in a record that must refer to another record or to an entry of the archive. */
 export function findLinks(record: unknown): RecordLink[] {
@@ -95,7 +96,8 @@ const MAX_DEPTH = 100
 function collectLinks(value: unknown, key: string, field: string, links: RecordLink[], depth = 0) {
   if (depth > MAX_DEPTH) return
   if (typeof value === 'string') {
-    if (value.startsWith('tarball:')) links.push({ field, url: value, to: 'archive' })
+    if (LINKS_TO_FILES.has(key) && value.startsWith('tarball:'))
+      links.push({ field, url: value, to: 'archive' })
     else if (LINKS_TO_PEOPLE.has(key)) links.push({ field, url: value, to: 'person' })
     else if (LINKS_TO_RECORDS.has(key)) links.push({ field, url: value, to: 'record' })
   } else if (Array.isArray(value)) {

@@ -197,13 +197,15 @@ async function openRecords(root: string, { report, signal, isWanted }: RecordPar
   }
 }
 
+const REPOSITORY_URL = /^https?:\/\/[^\s?#@\p{Cc}]+[^\s?#@/]$/u
+
 /** Reads a repository, and its URL, or '' if the record has no valid one. */
 function readRepository(record: unknown, at: string) {
   const fact = readFact('repositories', record, at)
   const { url } = record as { url?: unknown }
   return {
     fact,
-    url: typeof url === 'string' && URL.canParse(url) ? url : '',
+    url: typeof url === 'string' && REPOSITORY_URL.test(url) && URL.canParse(url) ? url : '',
     unread: unreadLists(record),
   }
 }

@@ -15,6 +15,9 @@ import { planArchive, type StoredSegment } from '../../archive/plan-archive.ts'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import { type FileEntry, type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
+import type { JsonObject } from '../../lib/json-shape.ts'
+import { isFullName } from '../../lib/names.ts'
+import { type SortedRows, sortedRows } from '../../lib/sorted-rows.ts'
 import { COMMON_REACTIONS } from '../../records/fact.ts'
 import {
   FACT_KINDS,
@@ -23,9 +26,10 @@ import {
   type WrittenKind,
 } from '../../records/fact-kinds.ts'
 import { type User, unknownUser } from '../../records/people.ts'
-import type { HostUrls } from '../../records/record-urls.ts'
-import type { ReleaseAsset } from '../../records/release.ts'
-import { loginsIn, splitIntoFiles, toRecord } from '../../records/write-records.ts'
+import { findLinks, type HostUrls, type RecordLink } from '../../records/record-urls.ts'
+import type { Attachment, ReleaseAsset } from '../../records/release.ts'
+import type { Label, Repository } from '../../records/repository.ts'
+import { splitIntoFiles, toRecord } from '../../records/write-records.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import {
   type Conversion,
@@ -55,10 +59,34 @@ export function githubArchiveWriter(options: GitHubArchiveOptions): FormatWriter
   return { write: (conversion) => new ArchiveWriter({ ...options, ...conversion }).write() }
 }
 
-/** Users are written last, with bots. Attachments and old files are written first, because the texts of others link to them. */
-const WRITTEN_APART: readonly FactKind[] = ['users', 'bots', 'attachments', 'repository_files']
 /** Archives have no discussions. */
 const LOST: readonly FactKind[] = ['discussion_categories', 'discussions']
+/** Kinds that are written as records of another kind. */
+const WRITTEN_AS: Partial<Record<FactKind, WrittenKind>> = {
+  bots: 'users',
+  repository_files: 'attachments',
+}
+const WRITTEN = FACT_KINDS.filter(
+  (kind) => !LOST.includes(kind) && !WRITTEN_AS[kind],
+) as WrittenKind[]
+/** Other records belong to these, and their repository gets the labels that only they have. */
+const READ_FIRST: readonly WrittenKind[] = ['issues', 'pull_requests']
+/** Attachments belong to any other record, and every record may name a user. */
+const READ_LAST: readonly WrittenKind[] = ['attachments', 'users']
+const READING_ORDER = [
+  ...READ_FIRST,
+  ...WRITTEN.filter((kind) => ![...READ_FIRST, ...READ_LAST].includes(kind)),
+  ...READ_LAST,
+]
+
+/** The links that are left out if their target is missing. A record whose other links are broken is left out itself. */
+const isOptionalLink = (kind: WrittenKind, { field }: RecordLink): boolean =>
+  field.includes('[') ||
+  (kind !== 'attachments' &&
+    /^(?:milestone|parent_team|in_reply_to|pull_request_review(?:_thread)?)$/.test(field))
+
+/** A record before its links are checked, with its repository as `OWNER/NAME`, or '' if it has none. */
+type Unchecked = { repository: string; record: JsonObject }
 
 class ArchiveWriter {
   readonly #parts: GitHubArchiveOptions & Conversion
@@ -81,6 +109,10 @@ class ArchiveWriter {
   /** The logins that records link to, by login in lower case. Each needs a record. */
   readonly #logins = new Map<string, string>()
   readonly #organizations = new Set<string>()
+  /** The URLs of all records and labels. A link to any other URL would break importers. */
+  readonly #urls = new Set<string>()
+  /** Names of the labels of issues, by `OWNER/NAME`. */
+  readonly #usedLabels = new Map<string, Set<string>>()
 
   constructor(parts: GitHubArchiveOptions & Conversion) {
     this.#parts = parts
@@ -98,16 +130,21 @@ class ArchiveWriter {
       await this.#packRepository(fullName, snapshot)
     })
     for await (const { fullName, errors } of written) {
-      if (errors.length > 0) this.#skipped.push({ full_name: fullName, reason: errors.join('; ') })
+      const reason = errors.join('; ')
+      if (errors.length > 0 && isFullName(fullName))
+        this.#skipped.push({ full_name: fullName, reason })
+      else if (errors.length > 0) report.lost('repositories', 1, `${fullName}: ${reason}`)
       yield { fullName, errors }
     }
     if (this.#repositories.size === 0) return
-    await this.#writeRecords('attachments', this.#recordsOf('attachments', 'repository_files'))
-    for (const kind of FACT_KINDS)
-      if (LOST.includes(kind)) for await (const _ of content.facts(kind)) report.lost(kind)
-      else if (!WRITTEN_APART.includes(kind))
-        await this.#writeRecords(kind as WrittenKind, this.#recordsOf(kind as WrittenKind))
-    await this.#writeRecords('users', this.#userRecords())
+    for (const kind of LOST) for await (const _ of content.facts(kind)) report.lost(kind)
+    for (const fullName of this.#repositories.keys()) this.#urls.add(this.#repositoryUrl(fullName))
+    using rows = sortedRows(join(workDirectory, 'rows'))
+    for (const kind of READING_ORDER) {
+      const records = kind === 'users' ? this.#userRecords() : this.#recordsOf(kind)
+      for await (const each of records) rows.add(kind, 0, 0, each)
+    }
+    for (const kind of WRITTEN) await this.#writeRecords(kind, this.#checkedRecords(kind, rows))
     for (const [fullName, files] of this.#uploads) await this.#packUploads(fullName, files)
     const metadata = await this.#packMetadata()
     const segments = [metadata.stored, ...this.#segments, await this.#packManifest(metadata)]
@@ -141,43 +178,82 @@ class ArchiveWriter {
     this.#repositories.set(fullName, { ...contentsOf(snapshot, missingLfs, files), segment })
   }
 
-  /** Yields the records of a kind, and those of `others` as records of that kind. Facts of repositories that could not be written are left out with them. */
-  async *#recordsOf(written: WrittenKind, ...others: FactKind[]) {
-    for (const kind of [written, ...others])
-      for await (const each of this.#parts.content.facts(kind)) {
-        const fact = (await this.#adapt(kind, each)) as FactsByKind[WrittenKind] | undefined
+  /** Yields the records of a kind. Those of repositories that could not be written, or of missing issues, are left out with them. */
+  async *#recordsOf(kind: WrittenKind): AsyncGenerator<Unchecked> {
+    for (const each of FACT_KINDS.filter((each) => (WRITTEN_AS[each] ?? each) === kind))
+      for await (const read of this.#parts.content.facts(each)) {
+        const fact = (await this.#adapt(each, read)) as FactsByKind[WrittenKind] | undefined
         if (!fact) continue
-        for (const login of loginsIn(written, fact)) this.#logins.set(login.toLowerCase(), login)
-        const urls = this.#urls('repository' in fact ? fact.repository : '')
-        yield toRecord(written, this.#withNewUuids(fact), urls)
+        const repository = 'repository' in fact ? fact.repository : ''
+        const urls = this.#urlsFor(repository)
+        const record = toRecord(kind, fact, urls)
+        if (Array.isArray(record.labels) && repository !== '')
+          for (const url of record.labels) this.#urls.add(url)
+        const broken = this.#brokenLinks(record).find((link) => !isOptionalLink(kind, link))
+        if (broken && kind === 'attachments')
+          yield { repository, record: toRecord(kind, onRepository(fact as Attachment), urls) }
+        else if (broken) {
+          const why = `${record.url} belongs to ${broken.url}, which is not in the input`
+          this.#parts.report.lostRecord(kind, why)
+        } else {
+          this.#urls.add(String(record.url))
+          yield { repository, record }
+        }
       }
   }
 
-  /** Returns the fact with the new UUIDs of attachments in its text. */
-  #withNewUuids<T extends FactsByKind[WrittenKind]>(fact: T): T {
-    if (this.#newUuids.size === 0 || !('repository' in fact)) return fact
-    const newUuid = (uuid: string) => this.#newUuids.get(uuidKey(fact.repository, uuid)) ?? uuid
-    const changed: Partial<Record<'body' | 'description', string>> = {}
-    for (const key of ['body', 'description'] as const) {
-      const text = (fact as Record<string, unknown>)[key]
+  /** Yields the records of a kind with the new UUIDs of attachments, and without links to records that the input lacks. */
+  *#checkedRecords(kind: WrittenKind, rows: SortedRows): Generator<JsonObject> {
+    for (const [, { repository, record }] of rows.all<Unchecked>(kind)) {
+      // From the end, because an item that is removed from a list changes the positions of those after it.
+      for (const { field, url } of this.#brokenLinks(record).reverse()) {
+        const why = `${record.url}: ${field} leads to ${url}, which is not in the input`
+        this.#parts.report.warn('links', `${why}; the link is left out`)
+        removeLink(record, field)
+      }
+      yield this.#withNewUuids(repository, record)
+    }
+  }
+
+  #brokenLinks(record: JsonObject): RecordLink[] {
+    return findLinks(record).filter(({ url, to }) => to === 'record' && !this.#urls.has(url))
+  }
+
+  /** Returns the record with the new UUIDs of attachments in its text. */
+  #withNewUuids(repository: string, record: JsonObject): JsonObject {
+    if (this.#newUuids.size === 0 || repository === '') return record
+    const newUuid = (uuid: string) => this.#newUuids.get(uuidKey(repository, uuid)) ?? uuid
+    const changed: JsonObject = {}
+    for (const key of ['body', 'description']) {
+      const text = record[key]
       if (typeof text === 'string') changed[key] = text.replace(UUIDS, newUuid)
     }
-    return { ...fact, ...changed }
+    return { ...record, ...changed }
   }
 
   /** Returns the fact without what the archive lacks, or undefined if the fact itself must be left out. */
   async #adapt(kind: FactKind, fact: FactsByKind[FactKind]): Promise<object | undefined> {
-    if (kind === 'organizations' && 'login' in fact)
-      this.#organizations.add(fact.login.toLowerCase())
+    if (kind === 'organizations' && 'login' in fact) {
+      const key = fact.login.toLowerCase()
+      if (this.#organizations.has(key)) {
+        this.#parts.report.lostRecord(kind, `${fact.login} occurs twice`)
+        return undefined
+      }
+      this.#organizations.add(key)
+    }
     if ('git' in fact) {
       const packed = this.#repositories.get(`${fact.owner}/${fact.name}`)
       const path = `repositories/${fact.owner}/${fact.name}`
       // A link to a missing wiki breaks importers.
       const wiki = packed?.wiki ? `${path}.wiki.git` : undefined
-      return packed && { ...fact, git: `${path}.git`, wiki }
+      return packed && { ...fact, git: `${path}.git`, wiki, labels: this.#labelsOf(fact) }
     }
     if (!('repository' in fact)) return fact
     if (!this.#repositories.has(fact.repository)) return undefined
+    if ('labels' in fact) {
+      const used = this.#usedLabels.getOrInsertComputed(fact.repository, () => new Set())
+      for (const name of fact.labels) used.add(name)
+    }
     if ('assets' in fact) {
       const assets: ReleaseAsset[] = []
       for (const asset of fact.assets) {
@@ -224,30 +300,56 @@ class ArchiveWriter {
     return added
   }
 
-  #urls(repository: string): HostUrls {
+  /** Returns the labels of a repository, and those that only its issues have. */
+  #labelsOf({ owner, name, labels, createdAt }: Repository): readonly Label[] {
+    const known = new Set(labels.map((label) => label.name))
+    const used = this.#usedLabels.get(`${owner}/${name}`) ?? []
+    const others = [...used].filter((label) => !known.has(label))
+    return [
+      ...labels,
+      ...others.map((label) => ({ name: label, color: 'ededed', description: null, createdAt })),
+    ]
+  }
+
+  #urlsFor(repository: string): HostUrls {
     const { content } = this.#parts
     return {
       host: originOf(content.urlOf(repository)) ?? this.#host,
-      person: (login) => `${this.#host}/${login}`,
-      repository: (fullName) => content.urlOf(fullName) || `${this.#host}/${fullName}`,
+      person: (login) => this.#personUrl(login),
+      repository: (fullName) => this.#repositoryUrl(fullName),
     }
+  }
+
+  /** Returns the URL of a person, who gets a record. All spellings of a login are one person. */
+  #personUrl(login: string): string {
+    const spelling = this.#logins.getOrInsertComputed(login.toLowerCase(), () => login)
+    const url = `${this.#host}/${spelling}`
+    this.#urls.add(url)
+    return url
+  }
+
+  /** Returns a URL that ends in the full name, by which readers know the repository. */
+  #repositoryUrl(fullName: string): string {
+    const url = this.#parts.content.urlOf(fullName)
+    const isOwn = url.toLowerCase().endsWith(`/${fullName.toLowerCase()}`)
+    return isOwn ? url : `${originOf(url) ?? this.#host}/${fullName}`
   }
 
   /** Yields a record for every user, bot and other login that records link to, except organizations, which have their own records. */
-  async *#userRecords() {
+  async *#userRecords(): AsyncGenerator<Unchecked> {
     const { content } = this.#parts
     const seen = new Set(this.#organizations)
-    const record = (user: User) => {
+    const unchecked = (user: User) => {
       seen.add(user.login.toLowerCase())
-      return toRecord('users', user, this.#urls(''))
+      return { repository: '', record: toRecord('users', user, this.#urlsFor('')) }
     }
     for (const kind of ['users', 'bots'] as const)
       for await (const user of content.facts(kind))
-        if (!seen.has(user.login.toLowerCase())) yield record(user)
-    for (const [key, login] of this.#logins) if (!seen.has(key)) yield record(unknownUser(login))
+        if (!seen.has(user.login.toLowerCase())) yield unchecked(user)
+    for (const [key, login] of this.#logins) if (!seen.has(key)) yield unchecked(unknownUser(login))
   }
 
-  async #writeRecords(kind: WrittenKind, records: AsyncIterable<unknown>): Promise<void> {
+  async #writeRecords(kind: WrittenKind, records: Iterable<unknown>): Promise<void> {
     const files: ManifestFile[] = []
     this.#records.set(kind, files)
     for await (const { name: path, text } of splitIntoFiles(kind, records)) {
@@ -321,6 +423,19 @@ const fileEntry = (entry: Omit<FileEntry, 'kind' | 'packed'>): FileEntry => ({
   kind: 'file',
   packed: false,
 })
+
+const onRepository = (attachment: Attachment): Attachment => ({
+  ...attachment,
+  on: { kind: 'repository' },
+})
+
+/** Sets a field of a record to null, or removes the item of a list with the link. */
+function removeLink(record: JsonObject, field: string): void {
+  const [, name = '', index] = /^(\w+)(?:\[(\d+)\])?/.exec(field) ?? []
+  const list = record[name]
+  if (index !== undefined && Array.isArray(list)) list.splice(Number(index), 1)
+  else record[name] = null
+}
 
 const originOf = (url: string): string | undefined => URL.parse(url)?.origin
 

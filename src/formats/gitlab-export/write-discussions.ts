@@ -262,6 +262,10 @@ export function* commitNotes(project: Project) {
 
 export function* protectedBranches(project: Project) {
   for (const branch of project.all('protected_branches')) {
+    if (branch.name.trim() === '') {
+      project.loseRecord('protected_branches', 'a protected branch has no name')
+      continue
+    }
     if (isPartlyLost(branch))
       project.report.lost('branch_protection_rules', 1, `${project.fullName}: ${branch.name}`)
     // GitLab requires neither reviews nor checks here, but a branch that nobody can push to requires merge requests.

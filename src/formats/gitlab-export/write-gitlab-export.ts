@@ -203,7 +203,8 @@ async function writeArchive(
 ): Promise<void> {
   const entries: FileEntry[] = []
   const modifiedAt = Date.parse(madeAt ?? '') || 0
-  for (const { path, from } of files) {
+  // Several attachments can have one file.
+  for (const { path, from } of new Map(files.map((each) => [each.path, each])).values()) {
     const { size } = await stat(from)
     const packed = path.endsWith('.bundle')
     const open = () => createReadStream(from)

@@ -78,7 +78,7 @@ export class Project extends RepositoryFacts {
 
   #addLabel(label: Label) {
     // GitLab separates labels by commas.
-    const plain = label.name.replaceAll(',', ' ')
+    const plain = label.name.replaceAll(',', ' ').trim() || 'unnamed'
     let title = plain
     for (let n = 2; this.#labelTitles.has(title); n++) title = `${plain} (${n})`
     this.#labelTitles.add(title)

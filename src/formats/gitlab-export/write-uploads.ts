@@ -47,8 +47,9 @@ export async function* releases(project: Project, parts: ReleaseParts) {
   const tags = new Set<string>()
   for (const release of [...project.all('releases')]) {
     const { tag, name, author, createdAt, publishedAt, assets, reactions = [] } = release
-    if (release.draft || tags.has(tag)) {
-      const why = release.draft ? 'a draft' : 'the tag has another release'
+    if (release.draft || tags.has(tag) || tag.trim() === '') {
+      const isNamed = tag.trim() !== ''
+      const why = release.draft ? 'a draft' : isNamed ? 'the tag has another release' : 'no tag'
       report.lost('releases', 1, `${fullName}: ${tag}: ${why}`)
       report.lost('release_assets', assets.length)
       continue

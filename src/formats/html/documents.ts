@@ -4,7 +4,7 @@ import { posix } from 'node:path'
 import { GitFailed } from '../../git/git-process.ts'
 import { decodeSegment } from '../../records/parse-urls.ts'
 import type { GitRepository } from '../gitea-dump/pull-heads.ts'
-import { type Html, html, relativeUrl, safeName, uniqueName } from './html.ts'
+import { type Html, html, passiveName, relativeUrl, safeName, uniqueName } from './html.ts'
 import { type LinkResolver, renderMarkdown } from './markdown.ts'
 import { isImage, type RepositorySite, type Site } from './site.ts'
 
@@ -89,7 +89,7 @@ export async function renderDocument(
     const content = await readImage(tree, path)
     if (!content) continue
     const digest = hash('sha256', content).slice(0, 16)
-    const copy = `${repository.directory}/files/${digest}-${safeName(posix.basename(path))}`
+    const copy = `${repository.directory}/files/${digest}-${passiveName(posix.basename(path))}`
     await writeFile(await site.preparePath(copy), content)
     images.set(path, relativeUrl(page, copy))
   }

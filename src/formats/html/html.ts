@@ -72,12 +72,23 @@ export function uniqueName(name: string, taken: Set<string>): string {
   return unique
 }
 
-const ACTIVE = /\.(?:x?html?|xht|shtml?|svgz?|xml|xslt?|mht(?:ml)?|hta)$/i
+/** Extensions that web servers know, with types that no browser runs. */
+const PASSIVE = new Set(
+  [
+    'avif bmp gif jpeg jpg png webp mov mp3 mp4 ogg wav webm csv json log pdf txt docx odp ods odt pptx xlsx',
+    '7z bz2 gz tar tgz xz zip',
+  ].flatMap((extensions) => extensions.split(' ')),
+)
 
-/** Returns a safe name that ends in `.txt` if browsers would run scripts in the file. */
+/**
+ * Returns a safe name for a file that people uploaded, which ends in `.txt` unless its extension is a known one. It has no other
+ * extension, because servers such as Apache heed all of them.
+ */
 export function passiveName(name: string): string {
-  const safe = safeName(name)
-  return ACTIVE.test(safe) ? `${safe}.txt` : safe
+  const parts = safeName(name).split('.')
+  const extension =
+    parts.length > 1 && PASSIVE.has(parts.at(-1)!.toLowerCase()) ? parts.pop() : 'txt'
+  return `${parts.join('_')}.${extension}`
 }
 
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec'.split(' ')

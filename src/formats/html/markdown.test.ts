@@ -173,10 +173,17 @@ describe('names of files', () => {
     assert.ok(Buffer.byteLength(safeName('字'.repeat(300))) < 200)
   })
 
-  test('keep their extension, unless a browser would run it', () => {
-    assert.equal(passiveName('shot 1.PNG'), 'shot_1.PNG')
-    for (const name of ['x.svg', 'x.HTML', 'x.xhtml', 'x.xml', 'x.svgz'])
-      assert.equal(passiveName(name), `${name}.txt`)
+  test('have only an extension that no browser runs and no server interprets', () => {
+    for (const [name, expected] of Object.entries({
+      ...{ 'shot 1.PNG': 'shot_1.PNG', 'a.tar.gz': 'a_tar.gz', 'notes.txt': 'notes.txt' },
+      ...{ 'x.php.png': 'x_php.png', 'x.html.txt': 'x_html.txt', '.htaccess': '_htaccess.txt' },
+      ...{ README: 'README.txt', png: 'png.txt', 'x.': 'x_.txt' },
+    }))
+      assert.equal(passiveName(name), expected)
+    const active =
+      'svg HTML xhtml xml svgz ehtml rss atom rng xbl xsd rdf mathml mht hta pht wsdl js css wasm'
+    for (const extension of active.split(' '))
+      assert.equal(passiveName(`x.${extension}`), `x_${extension}.txt`)
   })
 
   test('are encoded in relative links', () => {

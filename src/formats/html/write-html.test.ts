@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createReadStream, existsSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { dirname, join, normalize } from 'node:path'
+import { dirname, join, normalize, relative } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/archive-samples.ts'
 import { cleanupAfterFile } from '../../../test/support/file-cleanup.ts'
@@ -66,6 +66,24 @@ describe('a site', () => {
     assert.match(start, /Written by godwit test on <time[^>]*>2 Jan 2026/)
   })
 
+  test('has uploaded files only where the documented web servers send headers for them', async () => {
+    const docs = await readFile(new URL('../../../docs/MOVING.md', import.meta.url), 'utf8')
+    const patterns = Array.from(docs.matchAll(/(?:location ~|path_regexp) (\^\S+)/g), ([, each]) =>
+      RegExp(each!),
+    )
+    assert.equal(patterns.length, 2)
+    const entries = await readdir(site.directory, { recursive: true, withFileTypes: true })
+    const files = entries.filter((entry) => entry.isFile())
+    const paths = files.map(({ parentPath, name }) =>
+      relative(site.directory, join(parentPath, name)),
+    )
+    assert.ok(paths.filter((path) => path.includes('/files/')).length > 2)
+    for (const path of paths) {
+      const isOwn = /\.(?:html|css|js)$/.test(path)
+      for (const pattern of patterns) assert.equal(pattern.test(`/${path}`), !isOwn, path)
+    }
+  })
+
   test('shows the README with its images, tables, tasks and links', async () => {
     const page = await readSite('index.html')
     assert.match(page, /<h2 class="level-1" id="user-content-the-site-of-alice">/)
@@ -120,7 +138,7 @@ describe('a site', () => {
     assert.doesNotMatch(page, /<script|onerror="|javascript:[^)]*"|\u202e/)
     assert.match(page, /reversed ‹U\+202E›txt\.exe/)
     assert.match(page, /<a href="https:\/\/evil.example\/pixel.png"><span class="image">tracker/)
-    assert.match(page, /<a href="..\/files\/\d+-[^"]*drawing.svg.txt">drawing<\/a>/)
+    assert.match(page, /<a href="..\/files\/\d+-[^"]*drawing_svg.txt">drawing<\/a>/)
     assert.match(page, /<img src="..\/files\/\d+-_+shot.png" alt="shot"/)
     assert.match(page, /<span>other \(..\/..\/..\/..\/etc\/passwd\)<\/span>/)
     assert.match(await readSite('issues/1.html'), /A &lt;b&gt;bold&lt;\/b&gt; title ‹U\+202E›evil/)

@@ -61,7 +61,9 @@ async function* writeSite(options: HtmlOptions, conversion: Conversion): AsyncGe
   if (converted === 0) return
   await writeStartPage(site, content, entries)
   await moveDurably(dirname(output), () => moveTo(root, output))
-  report.notes.push(`next: open ${join(output, 'index.html')} in a browser`)
+  report.notes.push(
+    `next: open ${join(output, 'index.html')} in a browser; a web server must send the headers that docs/MOVING.md lists`,
+  )
 }
 
 function originHtml({ madeBy, madeAt }: ContentSummary): Html {

@@ -6,12 +6,12 @@ import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { path } from '../settings/config-values.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, parsed, readCommandConfig } from './command-line.ts'
+import { addCommand, addTo, parsed, readCommandConfig } from './command-line.ts'
 import { print, printJson } from './print.ts'
 import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 
-type RestoreOptions = { into: string; strict?: boolean; json?: boolean }
+type RestoreOptions = { into: string; repository?: string[]; strict?: boolean; json?: boolean }
 
 export function restoreCommand(program: Command, about: string): void {
   addCommand(program, 'restore <archive>', about, [
@@ -23,6 +23,7 @@ export function restoreCommand(program: Command, about: string): void {
       'directory to restore to, as OWNER/NAME.git',
       parsed('--into', path),
     )
+    .option('--repository <OWNER/NAME>', 'restore only this repository; repeat it for more', addTo)
     .option('--strict', 'fail if some data of the archive could not be restored')
     .action(stoppable(runRestore))
 }
@@ -31,7 +32,7 @@ export function restoreCommand(program: Command, about: string): void {
 async function runRestore(
   signal: AbortSignal,
   file: string,
-  { into, strict, json }: RestoreOptions,
+  { into, repository: repositories = [], strict, json }: RestoreOptions,
   command: Command,
 ): Promise<void> {
   const restored: string[] = []
@@ -53,7 +54,7 @@ async function runRestore(
     const { git } = temporary
     const open = await archiveOpener(file)
     await withWriteContext(into, async () => {
-      const results = restoreArchive({ git, open, into, onNote }, signal)
+      const results = restoreArchive({ git, open, into, repositories, onNote }, signal)
       for await (const { fullName, errors } of results) {
         if (errors.length > 0) failed.push({ full_name: fullName, errors })
         else {

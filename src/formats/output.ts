@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import { type Dirent, existsSync } from 'node:fs'
 import { copyFile, link, mkdir, mkdtemp, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import { hasCode, ifExists } from '../lib/errno.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { UserError } from '../lib/user-error.ts'
 
 // Neither is valid as the name of an owner, on any git host. A directory has the first prefix until it is locked.
 const [UNLOCKED_PREFIX, PREFIX] = ['.godwit-new-', '.godwit-restore-']
@@ -78,7 +78,7 @@ export function nearestExisting(directory: string): string {
   return existsSync(directory) ? directory : nearestExisting(dirname(directory))
 }
 
-/** Throws ArchiveRefused if one of the `folders`, which are `OWNER/NAME`, exists. Compares names without regard to case, as servers do. */
+/** Throws UserError if one of the `folders`, which are `OWNER/NAME`, exists. Compares names without regard to case, as servers do. */
 export async function refuseExisting(into: string, folders: ReadonlySet<string>): Promise<void> {
   const owners = await entriesByKey(into)
   for (const folder of folders) {
@@ -88,14 +88,14 @@ export async function refuseExisting(into: string, folders: ReadonlySet<string>)
     const directory = join(into, existing.name)
     // A symbolic link could lead anywhere, and git hosts do not follow it.
     if (!existing.isDirectory())
-      throw new ArchiveRefused(`${directory} already exists and is not a directory`)
+      throw new UserError(`${directory} already exists and is not a directory`)
     const taken = (await entriesByKey(directory)).get(name.toLowerCase())
     if (taken) {
       const path = join(directory, taken.name)
-      throw new ArchiveRefused(`${path} already exists; move it away, or name another directory`)
+      throw new UserError(`${path} already exists; move it away, or name another directory`)
     }
     const why = `differs only in case from ${existing.name}, which already exists`
-    if (existing.name !== owner) throw new ArchiveRefused(`${owner} ${why}`)
+    if (existing.name !== owner) throw new UserError(`${owner} ${why}`)
   }
 }
 

@@ -15,6 +15,7 @@ import { makeWorkDirectory, sweepWorkDirectories } from '../formats/output.ts'
 import type { PeopleMap } from '../formats/people.ts'
 import type { Report } from '../formats/report.ts'
 import { unpackArchive } from '../formats/unpack-archive.ts'
+import { UserError } from '../lib/user-error.ts'
 import type { FactKind, FactsByKind } from '../records/fact-kinds.ts'
 
 export interface ConvertParts extends Pick<GitLabParts, 'git' | 'report' | 'owner'> {
@@ -39,7 +40,7 @@ export interface ConvertInput {
 
 /**
  * Converts archives of any format to one output. Yields each repository once it is written, or with the errors that prevented it. What
- * the target cannot represent is in the report. Throws ArchiveRefused.
+ * the target cannot represent is in the report. Throws ArchiveRefused and UserError.
  */
 export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncGenerator<Written> {
   const { inputs, into, report } = parts
@@ -63,7 +64,10 @@ export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncG
   const content = readers.length === 1 ? readers[0]! : mergeReaders(readers, parts)
   const found = new Set(content.fullNames.map((name) => name.toLowerCase()))
   const missing = parts.repositories.filter((name) => !found.has(name.toLowerCase()))
-  if (missing.length > 0) throw new ArchiveRefused(`it does not hold ${missing.join(', ')}`)
+  if (missing.length > 0) {
+    const names = inputs.map(({ name }) => name)
+    throw new UserError(`${names.join(', ')} does not hold ${missing.join(', ')}`)
+  }
   if (found.size === 0) throw new ArchiveRefused('it holds no repositories')
   for (const loss of content.summary.losses)
     if (!loss.full_name || found.has(loss.full_name.toLowerCase())) report.lostBefore.push(loss)
@@ -98,7 +102,7 @@ export async function openReader(
     : readGitHubArchive(unpacked, { ...parts, scratch })
 }
 
-/** Merges the content of several inputs. Throws ArchiveRefused if two of them have a repository of the same name. */
+/** Merges the content of several inputs. Throws UserError if two of them have a repository of the same name. */
 function mergeReaders(
   readers: readonly FormatReader[],
   { inputs, report }: ConvertParts,
@@ -109,7 +113,7 @@ function mergeReaders(
       const other = sources.get(fullName.toLowerCase())
       if (other !== undefined) {
         const [first, second] = [inputs[other]!.name, inputs[index]!.name]
-        throw new ArchiveRefused(`${fullName} is both in ${first} and in ${second}`)
+        throw new UserError(`${fullName} is both in ${first} and in ${second}`)
       }
       sources.set(fullName.toLowerCase(), index)
     }

@@ -45,8 +45,10 @@ async function scene(t: TestContext) {
   const onNote = (line: string) => {
     if (line.startsWith('warning: ')) warnings.push(line.slice('warning: '.length))
   }
-  const restore = (archive: Buffer) =>
-    Array.fromAsync(restoreArchive({ git: locked, open: () => [archive], into, onNote }, signal))
+  const restore = (archive: Buffer, ...repositories: string[]) => {
+    const parts = { git: locked, open: () => [archive], into, repositories, onNote }
+    return Array.fromAsync(restoreArchive(parts, signal))
+  }
   const restoring = () => restoreArchive({ git: locked, open: () => [archiveBytes], into }, signal)
   return { into, restore, restoring, warnings }
 }
@@ -139,6 +141,19 @@ test('nothing is written from an empty or truncated archive', async (t) => {
   await assert.rejects(restore(archiveBytes.subarray(0, archiveBytes.length - 40)), /damaged/)
   await assert.rejects(restore(Buffer.from('hello')), /damaged/)
   assert.ok(!existsSync(into))
+})
+
+test('only named repositories are restored, with their wikis, even beside others that exist', async (t) => {
+  const { into, restore } = await scene(t)
+  await mkdir(join(into, 'alice/notes.git'), { recursive: true })
+  await assert.rejects(restore(archiveBytes, 'alice/site', 'alice/x'), /does not hold alice\/x$/)
+  assert.deepEqual(await restore(archiveBytes, 'Alice/Site'), [
+    { fullName: 'alice/site', errors: [] },
+  ])
+  assert.deepEqual(readdirSync(join(into, 'alice')).sort(), [
+    ...['notes.git', 'site.git', 'site.wiki.git'],
+  ])
+  assert.deepEqual(readdirSync(join(into, 'alice/notes.git')), [])
 })
 
 test('a complete archive is restored completely', async (t) => {

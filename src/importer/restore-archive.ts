@@ -25,6 +25,7 @@ import type { Git } from '../git/git.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { formatRecordCount } from '../lib/losses.ts'
 import { oneLine } from '../lib/terminal-text.ts'
+import { UserError } from '../lib/user-error.ts'
 import type { RepositoryRecord } from '../records/record-file.ts'
 import { pathInArchive } from '../records/record-urls.ts'
 import { parseDescription } from '../sources/description.ts'
@@ -37,6 +38,8 @@ export interface RestoreParts {
   open(): Bytes | Folder
   /** The directory of a git host. Repositories are restored as OWNER/NAME.git in it. */
   into: string
+  /** `OWNER/NAME` of the repositories to restore. If empty, all are. */
+  repositories?: readonly string[]
   /** Called with lines about metadata that could not be restored, data that the archive lacks, and records that no git host stores. */
   onNote?(line: string): void
 }
@@ -46,10 +49,17 @@ export interface RestoreParts {
  * not at all. Nothing is written before the whole archive was read and every target was found to be free.
  */
 export async function* restoreArchive(parts: RestoreParts, signal: AbortSignal) {
-  const { git, open, into } = parts
+  const { git, open, into, repositories = [] } = parts
   await sweepWorkDirectories(into)
+  const wanted = new Set(repositories.map((name) => name.toLowerCase()))
+  const isWanted = (fullName: string) => wanted.size === 0 || wanted.has(fullName.toLowerCase())
   const folders = await repositoryFolders(open(), into, signal)
-  await refuseExisting(into, folders)
+  const names = [...folders].map((folder) => folder.slice(0, -'.git'.length))
+  const chosen = names.filter((name) => isWanted(name) || isWanted(name.replace(/\.wiki$/, '')))
+  const found = new Set(chosen.map((name) => name.toLowerCase()))
+  const missing = repositories.filter((name) => !found.has(name.toLowerCase()))
+  if (missing.length > 0) throw new UserError(`the archive does not hold ${missing.join(', ')}`)
+  await refuseExisting(into, new Set(chosen.map((name) => `${name}.git`)))
   await using work = await makeWorkDirectory(into)
   const unpacked = await unpackArchive(open(), join(work.path, 'unpacked'), signal)
   if (unpacked.damage) throw unpacked.damage
@@ -58,14 +68,15 @@ export async function* restoreArchive(parts: RestoreParts, signal: AbortSignal) 
   const warnings = new LimitedLines(({ text }) => warn(text))
   if (manifest) {
     await refuseEdited(unpacked.root, manifest)
-    for (const each of describeSkipped(manifest)) warnings.add('skipped repositories', each)
+    for (const each of wanted.size === 0 ? describeSkipped(manifest) : [])
+      warnings.add('skipped repositories', each)
   }
   const records = await readRecords(unpacked.root)
   const denials: Denials = new Map()
   for (const each of records.errors) warnings.add('record files', each)
   for (const { text } of records.warnings) warn(text)
   const writeMetadata = metadataWriter(records)
-  const options = { git, scratch: work.path, signal }
+  const options = { git, scratch: work.path, isWanted, signal }
   for await (const checked of checkRepositories(unpacked, manifest, options)) {
     const { fullName } = checked
     if ('snapshot' in checked) {

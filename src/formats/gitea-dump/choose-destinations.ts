@@ -1,4 +1,4 @@
-import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
+import { UserError } from '../../lib/user-error.ts'
 import type { PeopleMap } from '../people.ts'
 
 /** The owner and name that a repository gets on the target server. */
@@ -13,7 +13,7 @@ export interface Destination {
 export type Destinations = ReadonlyMap<string, Destination>
 
 /**
- * Returns where each repository goes. Throws ArchiveRefused if the server would refuse a name (the message lists all of them), or if
+ * Returns where each repository goes. Throws UserError if the server would refuse a name (the message lists all of them), or if
  * two repositories would get the same name.
  */
 export function chooseDestinations(fullNames: readonly string[], people: PeopleMap): Destinations {
@@ -36,13 +36,13 @@ function checkNames(destinations: readonly Destination[]): void {
     return reason ? [`  ${fullName}: ${reason}`] : []
   })
   if (lines.length > 0)
-    throw new ArchiveRefused(
+    throw new UserError(
       `nothing was written: Gitea and Forgejo refuse these names (to convert only the other repositories, name each with --repository):\n${lines.join('\n')}`,
     )
   const byName = Map.groupBy(destinations, ({ owner, name }) => `${owner}/${name}`.toLowerCase())
   for (const [name, [first, second]] of byName)
     if (first && second)
-      throw new ArchiveRefused(`${first.fullName} and ${second.fullName} would both become ${name}`)
+      throw new UserError(`${first.fullName} and ${second.fullName} would both become ${name}`)
 }
 
 /** Account names that conflict with routes of the server. */

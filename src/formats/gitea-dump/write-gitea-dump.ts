@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import { formatRecordCount } from '../../lib/losses.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import { oneLine } from '../../lib/terminal-text.ts'
+import { UserError } from '../../lib/user-error.ts'
 import type { Release } from '../../records/release.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import { type Conversion, type FormatWriter, writeRepositories } from '../format.ts'
@@ -38,6 +38,8 @@ const SCRIPT = 'restore.sh'
  * restores them. Before anything is written, it checks that Gitea and Forgejo accept every name and that no output exists.
  */
 export function giteaDumpWriter(options: GiteaDumpOptions): FormatWriter {
+  const script = join(options.into, SCRIPT)
+  if (existsSync(script)) throw new UserError(`${script} already exists; name another directory`)
   return { mapsPeople: true, write: (conversion) => writeDumps(options, conversion) }
 }
 
@@ -46,8 +48,6 @@ async function* writeDumps(options: GiteaDumpOptions, conversion: Conversion) {
   const { content, report } = conversion
   const destinations = chooseDestinations(content.fullNames, people)
   await refuseExisting(into, new Set(content.fullNames))
-  if (existsSync(join(into, SCRIPT)))
-    throw new ArchiveRefused(`${join(into, SCRIPT)} already exists; name another directory`)
   using rows = sortedRows(join(workDirectory, 'rows'))
   const spool = await readSpool(conversion, rows)
   const createContext = contextFactory({ ...options, ...conversion, destinations, spool })

@@ -45,8 +45,9 @@ export async function* checkRepositories(
   for await (const listed of source.list()) {
     if ('refused' in listed) {
       const { path, reason } = listed.refused
-      unseen.delete(path.replace(/\.git$/, ''))
-      yield { fullName: path, errors: [reason] }
+      const name = path.replace(/\.git$/, '')
+      unseen.delete(name)
+      if (isWanted(name)) yield { fullName: path, errors: [reason] }
       continue
     }
     if ('members' in listed) continue

@@ -12,12 +12,12 @@ import {
   UPLOAD_FOLDERS,
 } from '../../archive/manifest.ts'
 import { planArchive, type StoredSegment } from '../../archive/plan-archive.ts'
-import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import { type FileEntry, type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
 import type { JsonObject } from '../../lib/json-shape.ts'
 import { isFullName } from '../../lib/names.ts'
 import { type SortedRows, sortedRows } from '../../lib/sorted-rows.ts'
+import { UserError } from '../../lib/user-error.ts'
 import { COMMON_REACTIONS } from '../../records/fact.ts'
 import {
   FACT_KINDS,
@@ -55,7 +55,7 @@ export interface GitHubArchiveOptions {
 /** Writes an archive in GitHub's format, with a manifest like that of Godwit's own exports. */
 export function githubArchiveWriter(options: GitHubArchiveOptions): FormatWriter {
   if (existsSync(options.output))
-    throw new ArchiveRefused(`${options.output} already exists; name another file`)
+    throw new UserError(`${options.output} already exists; name another file`)
   return { write: (conversion) => new ArchiveWriter({ ...options, ...conversion }).write() }
 }
 

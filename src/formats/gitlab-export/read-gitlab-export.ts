@@ -7,6 +7,7 @@ import { GitFailed } from '../../git/git-process.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { isName } from '../../lib/names.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
+import { UsageError } from '../../lib/user-error.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import type { Repository } from '../../records/repository.ts'
 import { decodeUtf8 } from '../../sources/refs.ts'
@@ -57,16 +58,14 @@ export function isGitLabExport(root: string): boolean {
   return has('tree/project.json') || (has('project.json') && !has('schema.json'))
 }
 
-/** Reads an unpacked project export of GitLab. Throws ArchiveRefused. */
+/** Reads an unpacked project export of GitLab. Throws ArchiveRefused, and UsageError without an owner. */
 export async function readGitLabExport(
   { root }: Unpacked,
   parts: GitLabParts,
 ): Promise<FormatReader> {
   const { report, scratch, resources, projects, signal } = parts
   if (parts.owner === '')
-    throw new ArchiveRefused(
-      'a project export of GitLab does not name its owner: use --owner LOGIN',
-    )
+    throw new UsageError('a project export of GitLab does not name its owner: use --owner LOGIN')
   const relations = await openRelations(root, report)
   const fullName = `${parts.owner}/${projectName(relations.project, parts.name)}`
   const summary = { madeBy: await programOf(root), madeAt: null, losses: [] }
@@ -127,7 +126,7 @@ export async function readGitLabExport(
 }
 
 /** Only the newest exports have the name. Otherwise it is that of the file: `2024-05-01_12-00-123_GROUP_PROJECT_export.tar.gz`. */
-function projectName(project: Json, path: string): string {
+export function projectName(project: Json, path: string): string {
   const names = [text(project.path), text(project.name), nameOfFile(path)].map((each) =>
     each.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[-.]+|[-.]+$|\.git$/g, ''),
   )

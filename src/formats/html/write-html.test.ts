@@ -8,7 +8,7 @@ import { cleanupAfterFile } from '../../../test/support/file-cleanup.ts'
 import type { GitHost } from '../../../test/support/git-host.ts'
 import { convertToHtml, makeReadableArchive } from '../../../test/support/html-site.ts'
 import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
-import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
+import { UserError } from '../../lib/user-error.ts'
 import { findReadme } from './documents.ts'
 
 const fileCleanup = cleanupAfterFile()
@@ -270,7 +270,7 @@ test('an existing output is refused, and nothing is left beside it', async (t) =
   await mkdir(output)
   await assert.rejects(
     convertToHtml(t, host, () => ({ folder: archive }), { output }),
-    (error) => error instanceof ArchiveRefused && /already exists/.test(error.message),
+    (error) => error instanceof UserError && /already exists/.test(error.message),
   )
   assert.deepEqual(await readdir(folder), ['site'])
   assert.deepEqual(await readdir(output), [])

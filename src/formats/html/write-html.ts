@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import type { Git } from '../../git/git.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
+import { UserError } from '../../lib/user-error.ts'
 import {
   type ContentSummary,
   type Conversion,
@@ -35,14 +35,14 @@ export interface HtmlOptions {
  * not synced one by one, which would take longer than writing them: the site can be written again from its input.
  */
 export function htmlWriter(options: HtmlOptions): FormatWriter {
+  if (existsSync(options.output))
+    throw new UserError(`${options.output} already exists; name another directory`)
   return { write: (conversion) => writeSite(options, conversion) }
 }
 
 async function* writeSite(options: HtmlOptions, conversion: Conversion): AsyncGenerator<Written> {
   const { git, output, workDirectory } = options
   const { content, report } = conversion
-  if (existsSync(output))
-    throw new ArchiveRefused(`${output} already exists; name another directory`)
   using rows = sortedRows(join(workDirectory, 'rows'))
   const root = join(workDirectory, 'site')
   const footer = html`<p>Written by ${options.generator} on ${timeHtml(options.now.toISOString())}. Exported by ${originHtml(content.summary)}.</p>`

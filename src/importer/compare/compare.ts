@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { ManifestLoss } from '../../archive/manifest.ts'
-import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import type { FormatReader } from '../../formats/format.ts'
 import {
   type LinkTargets,
@@ -12,6 +11,7 @@ import type { MappedPerson, PeopleMap } from '../../formats/people.ts'
 import type { Git } from '../../git/git.ts'
 import { formatRecordCount } from '../../lib/losses.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
+import { UserError } from '../../lib/user-error.ts'
 import type { Author } from '../../records/fact.ts'
 import type { Host } from '../../sources/forge/open-host.ts'
 import {
@@ -151,7 +151,7 @@ function namesOf({ left, people, owner: newOwner }: CompareParts) {
     const there = onRight(name).toLowerCase()
     const other = byRightName.get(there)
     if (other !== undefined)
-      throw new ArchiveRefused(`${other} and ${name} would both be compared with ${there}`)
+      throw new UserError(`${other} and ${name} would both be compared with ${there}`)
     byRightName.set(there, name)
   }
   const accounts = [...people.values()]

@@ -81,7 +81,11 @@ async function listExportPeople(
 
 async function runShow(file: string, { json }: JsonOption, signal: AbortSignal): Promise<void> {
   const open = await archiveOpener(file)
-  const { summary, damage } = await summarizeArchive(open(), signal)
+  const { summary, damage } = await summarizeArchive(
+    open(),
+    signal,
+    file === '-' ? undefined : file,
+  )
   if (damage && summary.entries === 0) throw damage
   if (json) printJson(summary)
   else printSummary(summary)

@@ -11,6 +11,7 @@ import type { PullRequest } from '../records/pull-request.ts'
 import { isFactKind, readFacts } from '../records/read-records.ts'
 import { kindOfFile } from '../records/record-file.ts'
 import type { ProtectedBranch, Repository } from '../records/repository.ts'
+import { notAnArchive } from './summarize-archive.ts'
 
 const COLUMNS = [
   ...(['issues', 'pull_requests', 'comments', 'reviews', 'commit_comments', 'releases'] as const),
@@ -33,21 +34,25 @@ const COLUMN_OF_KIND: Partial<Record<FactKind, Column>> = {
 /**
  * Lists the accounts that wrote or reacted to something in the archive, own one of its repositories or have a role in it, the most active first. `titles`
  * are the kinds of contributions that are counted, and `wrote` has one count for each. The warnings are about records that could not
- * be read. Reads one file of records into memory at a time. Returns undefined for a project export of GitLab.
+ * be read. Reads one file of records into memory at a time. Returns undefined for a project export of GitLab. Throws ArchiveRefused and
+ * ArchiveNotSupported.
  */
 export async function listPeople(archive: Bytes | Folder, signal: AbortSignal) {
   const tally = new PeopleTally()
+  let isKnown = false
   const warnings: string[] = []
   const limited = new LimitedLines(({ text }) => warnings.push(text))
   for await (const entry of safeEntries(archive, NOT_UNPACKED, signal)) {
     if (/^(?:tree\/)?project\.json$/.test(entry.path)) return undefined
     const kind = kindOfFile(entry.path)
+    isKnown ||= kind !== undefined || /^(?:schema\.json$|repositories\/)/.test(entry.path)
     if (kind === undefined || !isFactKind(kind)) continue
     const warn = (why: string) => limited.add(kind, `${entry.path}: ${why}`)
     for (const { value } of readFacts(kind, await textOf(entry), warn).records)
       tally.add(kind, value)
   }
   limited.end()
+  if (!isKnown) throw notAnArchive()
   return { titles: COLUMNS, people: tally.sorted(), warnings }
 }
 

@@ -7,6 +7,7 @@ import { needs, runTool } from '../../test/support/archive-tools.ts'
 import { ARCHIVE_WRITERS } from '../../test/support/archive-writers.ts'
 import { REAL_ARCHIVE } from '../../test/support/real-archive.ts'
 import { type UnusualEntry, unusualGzip, unusualTar } from '../../test/support/unusual-tar.ts'
+import { listPeople } from './list-people.ts'
 import { summarizeArchive } from './summarize-archive.ts'
 
 const signal = () => new AbortController().signal
@@ -125,6 +126,28 @@ test('branches of a project export are named in UTF-8', async () => {
     tags?: number
   }[]
   assert.deepEqual([default_branch, branches, tags], ['größe', 1, 1])
+})
+
+test('a project export has the name of its project, or else that of its file', async () => {
+  const nameOf = async (project: string, file: string) => {
+    const tar = unusualTar([entry('tree/project.json', project)])
+    return (await summarizeArchive([tar], signal(), file)).summary.repositories[0]?.full_name
+  }
+  assert.equal(await nameOf('{"path":"Tool","topics":["a"]}', 'x.tar.gz'), 'Tool')
+  const file = '/tmp/2024-05-01_12-00-123_group_site_export.tar.gz'
+  assert.equal(await nameOf('{}', file), 'group_site')
+})
+
+test('a tar of anything else is refused', async () => {
+  for (const [path, text] of [
+    ['README', 'hello'],
+    ['VERSION', '1.2'],
+  ] as const) {
+    const tar = unusualTar([entry(path, text)])
+    const why = /neither a migration archive nor a project export/
+    await assert.rejects(summarizeArchive([tar], signal()), why)
+    await assert.rejects(listPeople([tar], signal()), why)
+  }
 })
 
 test('the export of a GitLab group is refused', async () => {

@@ -6,16 +6,17 @@ import {
 } from '../archive/manifest.ts'
 import { type ArchiveEntry, textOf } from '../archive/read-entries.ts'
 import type { Folder } from '../archive/read-folder.ts'
-import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
+import { ArchiveDamaged, ArchiveNotSupported } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { MAX_JSON_BYTES } from '../formats/gitlab-export/constants.ts'
 import {
   defaultBranchOf,
   groupRefused,
   isOfGroup,
+  projectName,
 } from '../formats/gitlab-export/read-gitlab-export.ts'
 import { NOT_UNPACKED, safeEntries } from '../formats/safe-entries.ts'
-import { parseJson } from '../lib/json-shape.ts'
+import { anyObject, type JsonObject, parseJson } from '../lib/json-shape.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { kindOfFile, readRecordFile } from '../records/record-file.ts'
 import { decodeUtf8 } from '../sources/refs.ts'
@@ -46,9 +47,14 @@ export type ArchiveSummary = ReturnType<typeof emptySummary>
 
 /**
  * Summarizes an archive in one pass over its bytes, without writing anything and without git. The archive is not verified, but
- * `damage` is set if it turns out to be damaged. Throws ArchiveNotSupported and ArchiveRefused.
+ * `damage` is set if it turns out to be damaged. `name` is the path that the user gave: exports of old versions of GitLab have no other
+ * name. Throws ArchiveNotSupported and ArchiveRefused.
  */
-export async function summarizeArchive(archive: Bytes | Folder, signal: AbortSignal) {
+export async function summarizeArchive(
+  archive: Bytes | Folder,
+  signal: AbortSignal,
+  name = 'project',
+) {
   const summary = emptySummary()
   const counter = new RepositoryCounter()
   const warnings = new LimitedLines(({ text }) => summary.warnings.push(text))
@@ -61,7 +67,12 @@ export async function summarizeArchive(archive: Bytes | Folder, signal: AbortSig
     damage = error
   }
   warnings.end()
+  const [project] = summary.repositories
+  if (project) project.full_name = projectName(counter.project, name)
   summary.repositories.push(...counter.summaries())
+  const { repositories, records, made_at } = summary
+  if (!damage && repositories.length + Object.keys(records).length === 0 && made_at === null)
+    throw notAnArchive()
   for (const { lfs_objects, lfs_bytes } of summary.repositories) {
     summary.lfs.objects += lfs_objects
     summary.lfs.bytes += lfs_bytes
@@ -82,7 +93,7 @@ async function addEntry(
   if (isUploadedFile(path)) return addAttachment(summary, size)
   if (path.startsWith('repositories/')) return counter.add(entry)
   try {
-    if (!(await addExportFile(summary, entry))) await addMetadata(summary, warnings, entry)
+    if (!(await addExportFile(summary, counter, entry))) await addMetadata(summary, warnings, entry)
   } catch (error) {
     if (error instanceof ArchiveDamaged) throw error
     warnings.add('files', `${path}: ${(error as Error).message}`)
@@ -151,8 +162,13 @@ const OBJECT = /^(?:objects|lfs\/objects)\//
 const HEAD = /^(?:ref:[ \t]*(?:refs\/heads\/)?)?([^ \t\r\n]*)/
 const PACKED_REF = /^[0-9a-f]{40,64} (refs\/.+)$/gm
 
+export const notAnArchive = () =>
+  new ArchiveNotSupported('it is neither a migration archive nor a project export of GitLab')
+
 /** Counts the contents of repositories from the entries of an archive, in any order. */
 class RepositoryCounter {
+  /** The record of the project of an export of GitLab. */
+  project: JsonObject = {}
   readonly #found = new Map<string, { summary: RepositorySummary; refs: Set<string> }>()
 
   async add(entry: ArchiveEntry): Promise<void> {
@@ -194,7 +210,11 @@ function countRefs(names: readonly string[]) {
 const RELATION = /^tree\/project\/(\w+)\.ndjson$/
 
 /** Adds a file of a GitLab project export to a summary. Returns false if such exports have no such file. */
-async function addExportFile(summary: ArchiveSummary, entry: ArchiveEntry): Promise<boolean> {
+async function addExportFile(
+  summary: ArchiveSummary,
+  counter: RepositoryCounter,
+  entry: ArchiveEntry,
+): Promise<boolean> {
   const { path, size } = entry
   const [, relation] = RELATION.exec(path) ?? []
   if (path === 'VERSION' || path === 'GITLAB_VERSION') {
@@ -203,8 +223,11 @@ async function addExportFile(summary: ArchiveSummary, entry: ArchiveEntry): Prom
     else summary.made_by = `GitLab ${version}`
     if (summary.made_by === 'unknown') summary.made_by = 'GitLab'
   } else if (relation !== undefined) summary.records[relation] = await countLines(entry)
-  else if (path === 'project.json' && size <= MAX_JSON_BYTES) {
-    for (const [name, value] of Object.entries(parseJson(await textOf(entry)) as object))
+  else if (/^(?:tree\/)?project\.json$/.test(path) && size <= MAX_JSON_BYTES) {
+    projectOf(summary)
+    counter.project = anyObject(parseJson(await textOf(entry)), '')
+    const relations = path === 'project.json' ? Object.entries(counter.project) : []
+    for (const [name, value] of relations)
       if (Array.isArray(value) && value.length > 0) summary.records[name] = value.length
   } else if (path === 'project.bundle') {
     Object.assign(projectOf(summary), await summarizeBundle(entry))
@@ -217,7 +240,7 @@ async function addExportFile(summary: ArchiveSummary, entry: ArchiveEntry): Prom
   return true
 }
 
-/** Returns the summary of the only repository of a project export. The export does not contain its name. */
+/** Returns the summary of the only repository of a project export, which gets its name at the end. */
 function projectOf({ repositories }: ArchiveSummary): RepositorySummary {
   if (repositories.length === 0) repositories.push(emptyRepository('project'))
   return repositories[0]!

@@ -137,9 +137,10 @@ async function* exportFindings(
   for (const text of warnings) yield finding('warning', text)
   for await (const { fullName, ...each } of content.repositories())
     if ('snapshot' in each) {
-      yield finding('verified', fullName)
+      yield finding('verified', fullName.split('/')[1]!)
       for (const text of await each.missingLfs()) yield finding('note', text)
-    } else for (const error of each.errors) yield finding('error', `${fullName}: ${error}`)
+    } else
+      for (const error of each.errors) yield finding('error', `${fullName.split('/')[1]}: ${error}`)
   yield { compared: false }
 }
 

@@ -105,7 +105,7 @@ function recordOf(kind: FactKind) {
   return fc.tuple(facts, replaced).map(([fact, replacements]) => {
     const own = kind === 'repositories' ? { ...fact, ...ARCHIVED } : inRepository(fact)
     const record = toAnyRecord(kind, own as FactsByKind[FactKind], hostUrlsAt(HOST))
-    for (const [choice, value] of replacements) replaceLeaf(record, choice, value)
+    for (const [choice, value] of replacements) replaceLeaf(record, choice, structuredClone(value))
     return record
   })
 }

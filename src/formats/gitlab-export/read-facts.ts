@@ -55,9 +55,11 @@ export async function spoolProject(options: ProjectOptions) {
       features = each
     },
   }
-  for (const [relation, add] of Object.entries(readers))
+  for (const [relation, add] of Object.entries(readers)) {
+    if (relation === 'merge_requests') await project.chooseNumbers()
     for await (const { at, record } of relations.records(relation, signal))
       project.addRecord(relation, at, () => add(record, at))
+  }
   for (const name of relations.names)
     if (!Object.hasOwn(readers, name) && !SETTINGS.includes(name))
       for await (const { at, record } of relations.records(name, signal)) {
@@ -106,7 +108,7 @@ class ProjectReader extends ProjectSpool {
   readonly #confidential: string[] = []
   /** Digests of the notes on commits. */
   readonly #commitNotes = new Set<string>()
-  /** The highest number of an issue. It is added to those of merge requests, because GitLab counts these separately. */
+  /** Is added to the numbers of merge requests, because GitLab counts these separately: the highest number of an issue. */
   #offset = 0
 
   addMember(record: Json): void {
@@ -124,6 +126,15 @@ class ProjectReader extends ProjectSpool {
     const login = this.people.login(id)!
     this.#collaborators.set(login, PERMISSIONS.find(([atLeast]) => level >= atLeast)![1])
     if (level >= ACCESS_LEVELS.maintainer) this.#maintainers.push(login)
+  }
+
+  /** Keeps the numbers of merge requests if no issue has one of them, as in exports that Godwit wrote. Called after all issues are read. */
+  async chooseNumbers(): Promise<void> {
+    const { relations, signal } = this.options
+    // An invalid record is reported when it is read again.
+    for await (const { record } of relations.records('merge_requests', signal, () => {}))
+      if (this.#issues.has(record.iid as number)) return
+    this.#offset = 0
   }
 
   addIssue(record: Json): void {

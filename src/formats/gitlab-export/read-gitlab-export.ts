@@ -119,6 +119,7 @@ export async function readGitLabExport(
       return { file: join(root, upload), bytes: (await lstat(join(root, upload))).size }
     },
     *renumbered() {
+      if (names.offset === 0) return
       for (const iid of names.mergeRequests)
         yield { repository: fullName, old: `!${iid}`, new: `#${names.offset + iid}` }
     },

@@ -16,8 +16,15 @@ export interface Relations {
   project: Json
   /** The relations that are not empty. */
   names: readonly string[]
-  /** Yields the records of a relation, and where each is, for messages. One record is in memory at a time, except in old exports. */
-  records(relation: string, signal: AbortSignal): AsyncIterable<{ at: string; record: Json }>
+  /**
+   * Yields the records of a relation, and where each is, for messages. One record is in memory at a time, except in old exports. An invalid
+   * one is reported as lost, or passed to `onInvalid`.
+   */
+  records(
+    relation: string,
+    signal: AbortSignal,
+    onInvalid?: (why: string) => void,
+  ): AsyncIterable<{ at: string; record: Json }>
 }
 
 const TREE = 'tree/project'
@@ -32,7 +39,11 @@ export async function openRelations(root: string, report: Report): Promise<Relat
     const [, name] = /^(\w+)\.ndjson$/.exec(file) ?? []
     if (name !== undefined && (await stat(join(root, TREE, file))).size > 0) names.push(name)
   }
-  async function* records(relation: string, signal: AbortSignal) {
+  async function* records(
+    relation: string,
+    signal: AbortSignal,
+    onInvalid = (why: string) => report.lostRecord(relation, why),
+  ) {
     if (!names.includes(relation)) return
     const file = `${TREE}/${relation}.ndjson`
     for await (const { number, line } of linesOf(root, file, signal)) {
@@ -42,7 +53,7 @@ export async function openRelations(root: string, report: Report): Promise<Relat
         // GitLab writes the word `null` for a relation without a record.
         if (value !== null) yield { at, record: anyObject(value, '') }
       } catch (error) {
-        report.lostRecord(relation, `${at}: ${(error as Error).message}`)
+        onInvalid(`${at}: ${(error as Error).message}`)
       }
     }
   }
@@ -61,12 +72,12 @@ function legacyRelations(project: Json, report: Report): Relations {
   return {
     project,
     names: Object.keys(project).filter(isRelation),
-    async *records(relation, signal) {
+    async *records(relation, signal, onInvalid = (why) => report.lostRecord(relation, why)) {
       for (const [index, record] of list(relation).entries()) {
         signal.throwIfAborted()
         const at = `project.json: ${relation}[${index}]`
         if (isJson(record)) yield { at, record }
-        else report.lostRecord(relation, `${at} is not an object`)
+        else onInvalid(`${at} is not an object`)
       }
     },
   }

@@ -109,7 +109,7 @@ describe('a merge request', () => {
     const added = { discussion_id: 'd1', resolved_at: LATER, resolved_by_id: 1 }
     const { facts } = await read(t, {
       project_members: members,
-      issues: [issue(4)],
+      issues: [issue(2), issue(4)],
       merge_requests: [
         mergeRequest(2, {
           merge_request_diff: {
@@ -634,7 +634,7 @@ test('texts refer to the new numbers, people, labels and files, but not in code'
       ],
       milestones: [{ iid: 1, title: 'Own', state: 'active', ...times }],
       issues: [issue(1, { description })],
-      merge_requests: [mergeRequest(2)],
+      merge_requests: [mergeRequest(1), mergeRequest(2)],
     },
     { [`uploads/${secret}/p q.png`]: 'picture', [`uploads/${secret}/unused.txt`]: 'text' },
   )
@@ -736,7 +736,7 @@ describe('git data', () => {
     const oid = createHash('sha256').update(large).digest('hex')
     const made = await read(
       t,
-      { issues: [issue(5)], merge_requests: [mergeRequest(1)] },
+      { issues: [issue(1), issue(5)], merge_requests: [mergeRequest(1)] },
       {
         'project.bundle': await bundle(
           ['refs/merge-requests/1/head', head],
@@ -880,7 +880,7 @@ describe('a hostile export', () => {
         issue(2 ** 53 - 1),
         { ...issue(3), created_at: '2016-06-14 15:02:08 UTC' },
       ],
-      merge_requests: [mergeRequest(1)],
+      merge_requests: [mergeRequest(3)],
     })
     const issues = await facts('issues')
     assert.deepEqual(

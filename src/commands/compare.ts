@@ -9,6 +9,7 @@ import { openReader } from '../importer/convert.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { invalidNameReason } from '../lib/names.ts'
 import { formatCount } from '../lib/quantities.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
 import { type Host, openHost } from '../sources/forge/open-host.ts'
@@ -76,7 +77,7 @@ async function runCompare(
   const { git, path: scratch } = temporary
   using progress = progressLine()
   using resources = new DisposableStack()
-  const report = new Report((text) => progress.print(`warning: ${text}`))
+  const report = new Report((text) => progress.print(escapeForTerminal(`warning: ${text}`)))
   // Readers of GitLab exports add the usernames of those whom the file has by id or e-mail address.
   const warn = (warning: string) => report.warn('people', warning)
   const people = new Map(await readPeople(options.people, invalidNameReason, warn))
@@ -150,11 +151,12 @@ function printComparison({ repositories, known, notes }: Comparison): void {
   ])
   for (const { left, differences } of repositories) {
     const unexpected = differences.filter(({ outcome }) => outcome !== 'known')
-    for (const each of unexpected.slice(0, MAX_SHOWN)) print(`${left}: ${describe(each)}`)
+    for (const each of unexpected.slice(0, MAX_SHOWN))
+      print(escapeForTerminal(`${left}: ${describe(each)}`))
     if (unexpected.length > MAX_SHOWN) print(`${left}: there are more: see --html or --json`)
   }
   for (const [reason, count] of known) print(`known: ${count}: ${reason}`)
-  for (const note of notes) print(`note: ${note}`)
+  for (const note of notes) print(escapeForTerminal(`note: ${note}`))
 }
 
 const MAX_VALUE_LENGTH = 100

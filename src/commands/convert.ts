@@ -15,6 +15,7 @@ import { convert } from '../importer/convert.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { sumLosses } from '../lib/losses.ts'
 import { invalidNameReason } from '../lib/names.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { webAddress } from '../settings/config-values.ts'
@@ -82,6 +83,19 @@ export const TARGETS = {
   },
 } satisfies Record<string, Target>
 
+/** The options that only one format has. */
+const OPTIONS_OF_FORMAT = [
+  ['keepLinks', '--keep-links', 'gitea-dump'],
+  ['target', '--target', 'gitea-dump'],
+  ['assetBaseUrl', '--asset-base-url', 'gitlab-export'],
+] as const
+
+function refuseOtherOptions(options: ConvertOptions): void {
+  for (const [name, flag, format] of OPTIONS_OF_FORMAT)
+    if (options[name] !== undefined && options.to !== format)
+      throw new UsageError(`${flag} is only for --to ${format}: leave it out`)
+}
+
 const baseUrl = (url: string): string => `${webAddress(url)}/`
 
 export function convertCommand(program: Command, about: string): void {
@@ -133,6 +147,7 @@ export async function runConvert(
   signal: AbortSignal,
   printResult: (result: object) => void = printJson,
 ): Promise<void> {
+  refuseOtherOptions(options)
   const config = readCommandConfig(command)
   const { owner = '', repository: repositories = [] } = options
   const target: Target = TARGETS[options.to]
@@ -150,7 +165,7 @@ export async function runConvert(
   const warnings: string[] = []
   const report = new Report((text) => {
     warnings.push(text)
-    progress.print(`warning: ${text}`)
+    progress.print(escapeForTerminal(`warning: ${text}`))
   })
   const people = await readPeopleFile(options, report)
   const opened = await Promise.all(
@@ -176,7 +191,7 @@ export async function runConvert(
   )
   const show = (line: string) => {
     progress.update(undefined, '')
-    if (!options.json) print(line)
+    if (!options.json) print(escapeForTerminal(line))
   }
   const converted: string[] = []
   const failed: { full_name: string; errors: readonly string[] }[] = []

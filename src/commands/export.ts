@@ -201,7 +201,7 @@ export function exportReport(
     }),
     text: () =>
       [
-        ...warnings.map((warning) => `warning: ${warning}`),
+        ...warnings.map((warning) => escapeForTerminal(`warning: ${warning}`)),
         `${formatCount(results.length, 'repository')}: ${exported} exported (${reused} of them reused), ` +
           `${skipped} skipped${incomplete > 0 ? `, ${incomplete} with missing LFS objects` : ''}; ${formatBytes(archiveBytes)} in ${formatDuration(seconds)}`,
       ].join('\n'),

@@ -5,6 +5,7 @@ import { accountRefusal } from '../formats/gitea-dump/choose-destinations.ts'
 import { finishDump } from '../importer/finish/finish-dump.ts'
 import { ifExists } from '../lib/errno.ts'
 import { formatCount } from '../lib/quantities.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
@@ -63,7 +64,7 @@ async function runFinish(signal: AbortSignal, name: string, options: FinishComma
     signal,
     onStep(text) {
       if (isDryRun && options.json) steps.push(text)
-      else if (isDryRun) print(text)
+      else if (isDryRun) print(escapeForTerminal(text))
       else progress.update(undefined, text)
     },
     onWait: (message) => progress.print(message),
@@ -79,8 +80,8 @@ async function runFinish(signal: AbortSignal, name: string, options: FinishComma
       print(`${isDryRun ? 'would be done' : 'done'}: ${kind}: ${count}`)
     if (run.done.size + failed.length === 0) print('nothing to do: everything is there')
     for (const { reason, count } of leftOut)
-      print(`left out: ${reason}${count > 1 ? ` (${count} times)` : ''}`)
-    for (const line of failed) print(`failed: ${line}`)
+      print(escapeForTerminal(`left out: ${reason}${count > 1 ? ` (${count} times)` : ''}`))
+    for (const line of failed) print(escapeForTerminal(`failed: ${line}`))
   }
   if (failed.length > 0)
     throw new UserError(

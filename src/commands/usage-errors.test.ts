@@ -32,6 +32,12 @@ test('convert and restore refuse paths that they cannot write before they read t
   for (const [command, message] of [
     [convert, '--report would replace the output: name another file'],
     [['restore', 'none', '--into', ''], '--into : must not be empty'],
+    [[...convert, '--target', 'https://x/'], '--target is only for --to gitea-dump: leave it out'],
+    [[...convert, '--keep-links'], '--keep-links is only for --to gitea-dump: leave it out'],
+    [
+      [...convert, '--asset-base-url', 'https://x/'],
+      '--asset-base-url is only for --to gitlab-export: leave it out',
+    ],
   ] as const)
     assert.deepEqual(await createCommandRunner()(command), {
       code: 2,

@@ -5,6 +5,7 @@ import { readArchive, SegmentDamaged } from '../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { describeLosses } from '../lib/losses.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
 import { DEFAULT_OPTIONS } from '../migrations/migration.ts'
@@ -229,10 +230,11 @@ async function readRecords(
 
 export function formatRepositoryResult({ facts, ...result }: RepositoryResult): string {
   const name = fullNameOf(facts)
-  if ('reason' in result) return `${result.outcome}: ${withName(name, result.reason)}`
+  if ('reason' in result)
+    return escapeForTerminal(`${result.outcome}: ${withName(name, result.reason)}`)
   const { outcome, warning, records } = result
   const line = `${name}: ${outcome}${warning === null ? '' : `; warning: ${warning}`}`
-  return [line, ...formatRecords(records)].join('\n  ')
+  return [line, ...formatRecords(records)].map(escapeForTerminal).join('\n  ')
 }
 
 function formatRecords(records: ExportedResult['records']): string[] {

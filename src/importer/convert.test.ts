@@ -191,6 +191,14 @@ test('webhooks and deploy keys are reported as lost', async (t) => {
   )
 })
 
+test('an owner that no input needs is a warning', async (t) => {
+  const { into, convertAll, warnings } = await scene(t)
+  const folder = join(into, 'unpacked')
+  await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
+  await convertAll([{ folder }], { owner: 'bob' })
+  assert.ok(warnings.includes('--owner is ignored: no input is a project export of GitLab'))
+})
+
 test('a loss without an example is counted when the archive is verified', async (t) => {
   const { into, convertAll, verify } = await scene(t)
   const folder = join(into, 'unpacked')
@@ -286,6 +294,7 @@ test('owners and organizations keep their names, and nobody is listed twice', as
   await writeUnpackedArchive(folder, host, changed, DISCUSSED_FILES)
   const people = ['bob', 'carol'].map((login) => [login, { login: 'anna', id: undefined }] as const)
   await convertAll([{ folder }], {
+    owner: '',
     people: new Map([...people, ['corp', { login: 'newcorp', id: undefined }]]),
   })
   assert.deepEqual(errorsIn(await verify()), [])

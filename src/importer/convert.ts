@@ -52,15 +52,19 @@ export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncG
   const wanted = new Set(parts.repositories.map((name) => name.toLowerCase()))
   const common = { ...parts, people, wanted, resources, projects: new Map(), signal }
   const readers: FormatReader[] = []
+  let hasExport = false
   for (const [index, { name, open }] of inputs.entries())
     try {
       parts.onProgress?.(`reading ${name} (${index + 1} of ${inputs.length})`)
       const root = join(work.path, `input-${index + 1}`)
       readers.push(await openReader(open(), root, { ...common, name }))
+      hasExport ||= isGitLabExport(root)
     } catch (error) {
       if (inputs.length > 1 && error instanceof Error) error.message = `${name}: ${error.message}`
       throw error
     }
+  if (parts.owner !== '' && !hasExport)
+    report.warn('options', '--owner is ignored: no input is a project export of GitLab')
   const content = readers.length === 1 ? readers[0]! : mergeReaders(readers, parts)
   const found = new Set(content.fullNames.map((name) => name.toLowerCase()))
   const missing = parts.repositories.filter((name) => !found.has(name.toLowerCase()))

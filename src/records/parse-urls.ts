@@ -55,8 +55,8 @@ function parseTeam(url: string): TeamName | undefined {
 /** Returns the number at the end of a URL such as `…#issuecomment-12`. */
 function parseTrailingNumber(url: string): number | undefined {
   const digits = /(\d+)$/.exec(url)?.[1]
-  // Longer numbers may exceed Number.MAX_SAFE_INTEGER.
-  return digits === undefined || digits.length > 15 ? undefined : Number(digits)
+  // Longer numbers may exceed Number.MAX_SAFE_INTEGER. No host begins with 0.
+  return digits === undefined || digits.length > 15 ? undefined : Number(digits) || undefined
 }
 
 function parseLabel(url: string): string | undefined {

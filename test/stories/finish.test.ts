@@ -165,16 +165,24 @@ test('finish uploads nothing twice if the response to an upload is lost', async 
 
 test('finish continues after refused steps, names them, and tries them again in the next run', async (t) => {
   const { forge, finish, dumps } = await startFinishScene(t)
-  forge.faultFor = ({ path, headers }) =>
-    /\/issues\/1\/assets$/.test(path) && headers['content-length']
-      ? { response: { status: 413, body: { message: 'too large', url: 'http://x/api/swagger' } } }
-      : undefined
+  let batches = 0
+  const object = { oid: LFS_OID, size: LFS_TEXT.length, actions: { upload: { href: 'nowhere' } } }
+  forge.faultFor = ({ path, headers }) => {
+    if (/\/issues\/1\/assets$/.test(path) && headers['content-length'])
+      return {
+        response: { status: 413, body: { message: 'too large', url: 'http://x/api/swagger' } },
+      }
+    // The first asks what the server lacks.
+    const isUpload = path.endsWith('/info/lfs/objects/batch') && ++batches === 2
+    return isUpload ? { response: { status: 200, body: { objects: [object] } } } : undefined
+  }
   await writeFile(join(dumps, 'alice/site/attachments/4/unlinked.txt'), 'damaged!!!')
   const refused = await finish()
   assert.equal(refused.code, 1, refused.output)
   assert.match(refused.output, /failed: anna\/site: upload shot .* to #1: .* status 413: too large/)
   assert.match(refused.output, /failed: .*unlinked\.txt.* is damaged \(SHA-256\)/)
-  assert.match(refused.output, /2 steps failed; the same command tries again/)
+  assert.match(refused.output, /failed: .*LFS object .*: the server named no valid address/)
+  assert.match(refused.output, /3 steps failed; the same command tries again/)
   forge.faultFor = () => undefined
   await writeFile(join(dumps, 'alice/site/attachments/4/unlinked.txt'), 'not linked')
   const second = await finish()

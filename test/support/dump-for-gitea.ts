@@ -26,7 +26,7 @@ export async function* dumpForGitea(
   yield* convert(
     {
       ...parts,
-      ...{ inputs: [{ name: 'archive', open }], owner: 'gitlab', report },
+      ...{ inputs: [{ name: 'archive', open }], owner: '', report },
       createWriter: (workDirectory, people) =>
         giteaDumpWriter({ git, into, people, workDirectory, keepLinks, target }),
       numbersFile: `${into}.numbers.csv`,

@@ -1,3 +1,4 @@
+import { escapeForTerminal } from '../../lib/terminal-text.ts'
 import { UserError } from '../../lib/user-error.ts'
 import type { PeopleMap } from '../people.ts'
 
@@ -33,7 +34,7 @@ function checkNames(destinations: readonly Destination[]): void {
     const reason = ownerRefusal
       ? `${owner}: ${ownerRefusal} (map it to another account with --people)`
       : repositoryRefusal(name)
-    return reason ? [`  ${fullName}: ${reason}`] : []
+    return reason ? [`  ${escapeForTerminal(fullName)}: ${reason}`] : []
   })
   if (lines.length > 0)
     throw new UserError(

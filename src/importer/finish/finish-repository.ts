@@ -1,3 +1,4 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { join } from 'node:path'
 import type { FinishFact, LfsFact } from '../../formats/gitea-dump/finish-facts.ts'
 import { batchesOf } from '../../lib/batches.ts'
@@ -276,6 +277,18 @@ export async function uploadLfs(context: RepositoryContext, objects: readonly Lf
   }
 }
 
+function areValidHeaders(headers: Record<string, string>): boolean {
+  try {
+    for (const [name, value] of Object.entries(headers)) {
+      validateHeaderName(name)
+      validateHeaderValue(name, value)
+    }
+    return true
+  } catch {
+    return false
+  }
+}
+
 async function requestBatch(
   { run, fullName }: RepositoryContext,
   operation: 'download' | 'upload',
@@ -299,6 +312,8 @@ async function upload(context: RepositoryContext, object: LfsFact): Promise<void
   if (!link) return
   const header = Object.entries(json.object(link, 'header') ?? {})
   const headers = Object.fromEntries(header.map(([key, value]) => [key.toLowerCase(), `${value}`]))
+  if (!areValidHeaders(headers))
+    throw new ForgeRequestFailed(0, 'the server named invalid headers for the LFS object')
   const target = { href: json.string(link, 'href'), headers }
   await run.server.uploadLfs(fullName, target, { file: join(directory, object.file), size })
   if (!verify) return

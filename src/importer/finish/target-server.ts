@@ -138,6 +138,8 @@ export async function connectTarget(options: { url: string; token: string }, sig
       { file, size }: { file: string; size: number },
     ): Promise<void> {
       const at = href.toLowerCase().indexOf(`/${fullName}.git/info/lfs/`.toLowerCase())
+      if (at === -1 && !/^https?:$/.test(URL.parse(href)?.protocol ?? ''))
+        throw new ForgeRequestFailed(0, 'the server named no valid address for the LFS object')
       const type = { 'content-type': 'application/octet-stream' }
       await change(at === -1 ? href : href.slice(at), {
         method: 'PUT',

@@ -121,10 +121,11 @@ export const RULES: readonly Rule[] = [
     ({ right }) => right!.key === 'master',
   ),
   untilFinish('lfs_objects: missing', 'read LFS objects'),
-  onHosts(
+  ruleOn('archive', 'forge', 'github')(
     'labels: extra',
     'a label that only issues still have becomes a label of the repository',
-    ({ right }) => right?.fields.color === 'ededed',
+    // The second is that of exports for GitLab.
+    ({ right }) => ['ededed', '428bca'].includes(String(right?.fields.color)),
   ),
   onForge('labels: exclusive', 'servers before 1.19 have no exclusive labels', ({ context }) =>
     isBefore(context, 19),

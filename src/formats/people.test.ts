@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { csvLine } from './csv.ts'
 import { accountRefusal } from './gitea-dump/choose-destinations.ts'
-import { csvLine, parsePeopleCsv } from './people.ts'
+import { parsePeopleCsv } from './people.ts'
 
 const read = (...lines: string[]) => {
   const { people, warnings } = parsePeopleCsv(lines.join('\n'), accountRefusal)

@@ -85,7 +85,7 @@ async function openGodwit(t: Pick<TestContext, 'after'>, target: Target, names: 
   const exporting = await exportScene(t as TestContext, contents)
   const { db, queue } = exporting
   const now = Date.now
-  const log = { warn: () => {} }
+  const log = { info() {}, warn() {} }
   const forge = connectForge({ ...target, now, pauseMs: 1 })
   const source = withForge(exporting.parts.source, forge, { db, now, log })
   const rights = openRights({ db, now, log, source, forge })

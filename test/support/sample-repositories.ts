@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { deflateSync } from 'node:zlib'
+import { constants, deflateRawSync } from 'node:zlib'
 import { looseObjects } from './loose-objects.ts'
 
 /** Makes a directory that is removed after the test. */
@@ -81,12 +81,9 @@ const HISTORIES = new Map<string, RepositoryFiles>()
 
 /** Writes a blob of zeros, which takes a thousandth of its size on the disk, and a commit with it at this path. */
 export function commitZeros(dir: string, ref: string, path: string, size: number): string {
-  const header = `blob ${size}\0`
-  const object = Buffer.alloc(header.length + size)
-  object.write(header)
-  const oid = createHash('sha1').update(object).digest('hex')
+  const { oid, bytes } = blobOfZeros(size)
   mkdirSync(join(dir, 'objects', oid.slice(0, 2)), { recursive: true })
-  writeFileSync(join(dir, 'objects', oid.slice(0, 2), oid.slice(2)), deflateSync(object))
+  writeFileSync(join(dir, 'objects', oid.slice(0, 2), oid.slice(2)), bytes)
   const [name, ...folders] = path.split('/').reverse()
   let tree = git(dir, ['mktree'], `100644 blob ${oid}\t${name}\n`)
   for (const folder of folders) tree = git(dir, ['mktree'], `040000 tree ${tree}\t${folder}\n`)
@@ -94,6 +91,33 @@ export function commitZeros(dir: string, ref: string, path: string, size: number
   const commit = git(dir, ['commit-tree', tree, '-m', path, ...(parents ? ['-p', parents] : [])])
   git(dir, ['update-ref', ref, commit])
   return commit
+}
+
+const ZEROS = Buffer.alloc(1 << 20)
+
+/** Returns a loose object. Its zlib stream repeats one deflated block, because deflating hundreds of megabytes takes seconds. */
+function blobOfZeros(size: number): { oid: string; bytes: Buffer } {
+  const header = Buffer.from(`blob ${size}\0`)
+  const hash = createHash('sha1').update(header)
+  const flushed = (part: Buffer) => deflateRawSync(part, { finishFlush: constants.Z_FULL_FLUSH })
+  const [block, parts] = [flushed(ZEROS), [Buffer.from([0x78, 0x01]), flushed(header)]]
+  let left = size
+  for (; left >= ZEROS.length; left -= ZEROS.length) {
+    hash.update(ZEROS)
+    parts.push(block)
+  }
+  hash.update(ZEROS.subarray(0, left))
+  parts.push(deflateRawSync(ZEROS.subarray(0, left)))
+  // The Adler-32 checksum: a zero leaves the first sum as it is, and adds it to the second.
+  let [first, second] = [1, 0]
+  for (const byte of header) {
+    first = (first + byte) % 65_521
+    second = (second + first) % 65_521
+  }
+  second = (second + first * size) % 65_521
+  const checksum = Buffer.alloc(4)
+  checksum.writeUInt32BE(second * 65_536 + first)
+  return { oid: hash.digest('hex'), bytes: Buffer.concat([...parts, checksum]) }
 }
 
 /** Makes `count` commits in one pack with fast-import; later calls with the same arguments copy the first result. */

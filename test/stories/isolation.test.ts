@@ -5,6 +5,7 @@ import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import type { Description } from '../support/openapi-validator.ts'
 import { openApiValidator } from '../support/openapi-validator.ts'
+import { OWN, WEEKLY } from '../support/schedule-story.ts'
 import { type SharedService, untilEnded, withoutCloneTokens } from '../support/service.ts'
 import { startSharedService } from '../support/start-shared-service.ts'
 
@@ -25,6 +26,8 @@ describe('resources of other accounts do not exist for a caller', () => {
   let service: SharedService
   let tokens: Record<'alice' | 'bob' | 'carol' | 'operator', string>
   let migration: { id: number; guid: string }
+  let hookId: number
+  let scheduleId: number
 
   const t = cleanupAfterFile()
   before(async () => {
@@ -39,7 +42,8 @@ describe('resources of other accounts do not exist for a caller', () => {
     await host.repository('bob/diary', { files: { a: '1' } })
     await host.repository('carol/zine', { files: { a: '1' } })
     await host.repository('operator/tools', { files: { a: '1' } })
-    service = await startSharedService(t, { repositories: host.root })
+    const flags = ['--webhook-networks', '127.0.0.1']
+    service = await startSharedService(t, { repositories: host.root, flags })
     await service.godwit('account', 'edit', 'operator', '--site-admin')
     tokens = {
       alice: await service.token('alice'),
@@ -49,7 +53,18 @@ describe('resources of other accounts do not exist for a caller', () => {
     }
     migration = await start('alice', ['site'], { lock_repositories: true })
     await untilEnded(service, tokens.alice, migration.id)
+    // Nothing listens there.
+    hookId = await create('/user/hooks', { config: { url: 'http://127.0.0.1:9/' } })
+    scheduleId = await create(OWN, { ...WEEKLY, repositories: ['site'], paused: true })
   })
+
+  /** Creates something of alice, and returns its id. */
+  async function create(path: string, body: object): Promise<number> {
+    const init = { method: 'POST', body: JSON.stringify(body) }
+    const response = await service.call(tokens.alice, path, init)
+    assert.equal(response.status, 201)
+    return ((await response.json()) as { id: number }).id
+  }
 
   async function start(login: keyof typeof tokens, repositories: string[], more = {}) {
     const body = JSON.stringify({ repositories, ...more })
@@ -75,35 +90,56 @@ describe('resources of other accounts do not exist for a caller', () => {
   /** Operators act on migrations of others only under the operator's paths. */
   const OTHERS = ['bob', 'carol'] as const
 
-  test('every operation on another account’s migration responds as for a missing one', async () => {
+  test('every operation on another account’s migration, schedule or webhook responds as for a missing one', async () => {
     const description = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
     const { operations } = openApiValidator(description)
-    const migrationOperations = operations.filter(({ path }) =>
-      /\{(migration_id|guid)\}/.test(path),
-    )
-    assert.ok(migrationOperations.length >= 10, `${migrationOperations.length} operations`)
-    const before = rowsOf(service, 'select * from migrations')
-    const locks = rowsOf(service, 'select * from repository_locks')
-    assert.equal(locks.length, 1)
-    for (const { method, path } of migrationOperations)
+    const ids = /\{(migration_id|guid|hook_id|schedule_id)\}/
+    const operationsOnOne = operations.filter(({ path }) => ids.test(path))
+    assert.ok(operationsOnOne.length >= 20, `${operationsOnOne.length} operations`)
+    const rows = () =>
+      [
+        'select * from migrations',
+        'select * from repository_locks',
+        'select * from schedules',
+        // Its ping may still be delivered.
+        'select id, url from webhooks',
+      ].map((query) => rowsOf(service, query))
+    const before = rows()
+    assert.equal(before[1]?.length, 1)
+    for (const { method, path } of operationsOnOne)
       for (const prefix of ['', '/api/v3'])
         for (const login of path.startsWith('/admin/') ? OTHERS : [...OTHERS, 'operator' as const])
           for (const headers of [{}, { 'if-none-match': '*' }, { accept: 'text/event-stream' }]) {
-            const at = (id: number, guid: string) =>
-              `${prefix}${path}`
-                .replace('{migration_id}', String(id))
-                .replace('{guid}', guid)
-                .replace('{repo_name}', 'site')
-            const init = { method, headers, ...(method === 'POST' && { body: '{}' }) }
-            const real = await request(login, at(migration.id, migration.guid), init)
-            const none = await request(login, at(UNKNOWN_ID, UNKNOWN_GUID), init)
+            const at = (values: Record<string, string | number>) =>
+              prefix + path.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? 1))
+            const body = ['POST', 'PUT', 'PATCH'].includes(method) && { body: '{}' }
+            const init = { method, headers, ...body }
+            const [own, unknown] = [
+              {
+                migration_id: migration.id,
+                guid: migration.guid,
+                hook_id: hookId,
+                schedule_id: scheduleId,
+              },
+              {
+                migration_id: UNKNOWN_ID,
+                guid: UNKNOWN_GUID,
+                hook_id: UNKNOWN_ID,
+                schedule_id: UNKNOWN_ID,
+              },
+            ]
+            const real = await request(login, at({ ...own, repo_name: 'site' }), init)
+            const none = await request(login, at({ ...unknown, repo_name: 'site' }), init)
             assert.deepEqual(real, none, `${login}: ${method} ${path}`)
             assert.ok(real.status >= 400, `${login}: ${method} ${path}: ${real.status}`)
           }
-    assert.deepEqual(rowsOf(service, 'select * from migrations'), before)
-    assert.deepEqual(rowsOf(service, 'select * from repository_locks'), locks)
-    const mine = await request('alice', `/user/migrations/${migration.id}`)
-    assert.equal(mine.status, 200)
+    assert.deepEqual(rows(), before)
+    for (const path of [
+      `/user/migrations/${migration.id}`,
+      `/user/hooks/${hookId}`,
+      `${OWN}/${scheduleId}`,
+    ])
+      assert.equal((await request('alice', path)).status, 200)
   })
 
   test('another account’s repository cannot be distinguished from a missing one', async () => {

@@ -201,11 +201,18 @@ async function readOutput(
   return Buffer.concat(chunks)
 }
 
-const HOME_CONFIG = '[safe]\n\tdirectory = *\n[uploadpack]\n\tallowFilter = true\n'
+const HOME_CONFIG = `[safe]
+	directory = *
+[uploadpack]
+	allowFilter = true
+[uploadpackfilter "sparse:oid"]
+	allow = false
+`
 
 /**
- * Writes the global config with partial clones, which a repository's own config can forbid, and with safe.directory: git hosts keep their repositories under another user, and git accepts this setting only
- * from a global file. All versions since 2.30 find the file through HOME.
+ * Writes the global config with partial clones, which a repository's own config can forbid, and with safe.directory: git hosts keep
+ * their repositories under another user, and git accepts this setting only from a global file. All versions since 2.30 find the file
+ * through HOME.
  */
 function writeHome(home: string): void {
   makeDirectory(home, 0o700)

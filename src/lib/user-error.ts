@@ -14,7 +14,7 @@ export const exitCodes: readonly [code: string, meaning: string][] = Object.entr
   2: 'usage error: a command, an option or a setting is wrong; nothing was changed',
   3: 'the server refused the request: invalid token, invalid request, or no such migration',
   4: 'the server cannot be reached, is temporarily unavailable or limits requests: try again later',
-  5: 'the export is partial: for `watch` and `download`, the archive lacks skipped repositories',
+  5: 'the export is partial: for `watch` and `download`, the archive lacks skipped repositories or LFS objects',
   '128+N':
     'stopped by signal N: 130 after Ctrl-C; no unfinished files are left, except the `.part` file that the next download resumes',
 })

@@ -57,6 +57,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.deepEqual(known, {
       ...{ event: 'migration', action: 'exported', deliveredAt: NOON, isRedelivery: false },
       ...{ status: 'OK', statusCode: 200, state: 'delivered', nextAt: null },
+      facts: payload.facts,
     })
     assert.deepEqual((await scene.webhook(first)).lastDelivery, {
       ...{ at: NOON, status: 'OK', statusCode: 200 },

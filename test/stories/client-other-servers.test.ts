@@ -182,7 +182,7 @@ test('a download exits with 4, and keeps the archive, if the server cannot repor
   for (const command of ['watch', 'download'])
     assert.match(
       (await migration(4, command, '79')).err,
-      /502 Bad Gateway.*; whether repositories were skipped is unknown: .*`godwit migration show 79`/,
+      /502 Bad Gateway.*; whether anything is missing is unknown: .*`godwit migration show 79`/,
     )
   assert.deepEqual(await readdir(folder), ['migration-79.tar.gz'])
 })
@@ -205,10 +205,7 @@ test('the result of a watch is taken from its events if the summary is unavailab
     /partly exported: 2 of 3 repositories, 1 skipped\n.*502 Bad Gateway.*; `godwit migration show 79` lists them/,
   )
   Object.assign(totals, { remaining: 1, skipped: 0 })
-  assert.match(
-    (await migration(4, 'watch', '79')).err,
-    /whether repositories were skipped is unknown/,
-  )
+  assert.match((await migration(4, 'watch', '79')).err, /whether anything is missing is unknown/)
 })
 
 test('a damaged archive is rejected', async (t) => {

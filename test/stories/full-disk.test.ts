@@ -230,7 +230,7 @@ test('output that cannot be written is reported in one line', needsMount, (t) =>
 function fillDatabase(file: string): void {
   using database = new DatabaseSync(file)
   const insert = database.prepare(
-    "insert into forge_token_checks values (hex(randomblob(?)), 'rejected', 0)",
+    "insert into forge_token_checks (digest, result, check_again_at) values (hex(randomblob(?)), 'rejected', 0)",
   )
   for (const bytes of [100_000, 1000, 10]) {
     const fill = () => {

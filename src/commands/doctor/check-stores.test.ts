@@ -152,7 +152,7 @@ describe('a bucket', needsObjectStore, () => {
   test('that does not exist', async (t) => {
     const { endpoint } = await emptyBucket()
     const findings = await onBucket(t, { endpoint, bucket: 'there-is-none' })
-    assertFinding(findings, 'bucket', 'error', /NoSuchBucket/)
+    assertFinding(findings, 'bucket', 'error', /the bucket there-is-none does not exist/)
     assert.match(findResult(findings, 'bucket').advice!, /create the bucket/)
   })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Html, html, passiveName, relativeUrl } from './html.ts'
+import { Html, html, relativeUrl } from './html.ts'
 
 test('a value cannot leave its attribute or its element', () => {
   const hostile = `" onclick="alert(1)" ' <script>&amp;`
@@ -17,10 +17,4 @@ test('a path in a link is neither markup nor a scheme nor a query', () => {
     relativeUrl('a/index.html', 'a/javascript:x?y"<.txt#part'),
     'javascript%3Ax%3Fy%22%3C.txt#part',
   )
-})
-
-test('a file in which browsers would run scripts gets another name', () => {
-  for (const name of ['a.html', 'a.HTM', 'a.svg', 'a.xhtml', 'a.xml', 'a.mhtml'])
-    assert.equal(passiveName(name), `${name}.txt`)
-  for (const name of ['a.txt', 'a.png', 'html', 'a.html.zip']) assert.equal(passiveName(name), name)
 })

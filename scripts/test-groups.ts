@@ -1,4 +1,5 @@
 import { globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { estimateSeconds, formatSeconds, usualSeconds } from '../test/support/file-seconds.ts'
 
 /**
  * Called by scripts/test for a whole run: divides the test files into groups, writes a file for each group and prints its path.
@@ -11,21 +12,43 @@ const OWN_GROUPS = ['dashboard', 'wire']
 const OTHERS = ['src/**/*.test.ts', 'test/*.test.ts', 'test/stories/*.test.ts']
 const SHARDS = 8
 
+interface Group {
+  name: string
+  files: string[]
+  seconds: number
+}
+
+const secondsOf = usualSeconds()
+const groups = [
+  ...OWN_GROUPS.map((name) => groupOf(name, globSync(`test/${name}/*.test.ts`).sort())),
+  ...shards(globSync(OTHERS).sort()),
+]
 rmSync(FOLDER, { recursive: true, force: true })
 mkdirSync(FOLDER, { recursive: true })
-for (const name of OWN_GROUPS) writeGroup(name, globSync(`test/${name}/*.test.ts`).sort())
-// Every eighth file: files of one folder, which take about equally long, are spread over all groups.
-const others = globSync(OTHERS).sort()
-for (let shard = 0; shard < SHARDS; shard++)
-  writeGroup(
-    `shard-${shard + 1}`,
-    others.filter((_, index) => index % SHARDS === shard),
-  )
+// The longest first, so that none is left alone at the end.
+for (const group of groups.sort((a, b) => b.seconds - a.seconds)) writeGroup(group)
+const files = groups.flatMap((group) => group.files)
+console.error(`npm test: about ${formatSeconds(await estimateSeconds(files))} on this machine`)
 
-function writeGroup(name: string, files: readonly string[]): void {
-  const group = `${FOLDER}/${name}.test.ts`
+function groupOf(name: string, files: string[]): Group {
+  return { name, files, seconds: files.reduce((sum, file) => sum + secondsOf(file), 0) }
+}
+
+/** Divides files into groups that take about equally long: each file, longest first, goes to the shortest group. */
+function shards(files: readonly string[]): Group[] {
+  const shards = Array.from({ length: SHARDS }, (_, n) => groupOf(`shard-${n + 1}`, []))
+  for (const file of files.toSorted((a, b) => secondsOf(b) - secondsOf(a))) {
+    const shortest = shards.reduce((a, b) => (b.seconds < a.seconds ? b : a))
+    shortest.files.push(file)
+    shortest.seconds += secondsOf(file)
+  }
+  return shards
+}
+
+function writeGroup({ name, files }: Group): void {
+  const path = `${FOLDER}/${name}.test.ts`
   const list = files.map((file) => `  new URL('../../${file}', import.meta.url).pathname,\n`)
   const run = `import { runTestFiles } from '../../test/support/test-group.ts'\n\nrunTestFiles([\n`
-  writeFileSync(group, `${run}${list.join('')}])\n`)
-  console.log(group)
+  writeFileSync(path, `${run}${list.join('')}])\n`)
+  console.log(path)
 }

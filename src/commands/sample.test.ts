@@ -32,32 +32,23 @@ async function serve(t: TestContext, data: string, ...flags: string[]): Promise<
 
 const WARNING = 'serving the built-in sample repositories: set --repositories DIR to serve your own'
 
-test('serve warns that it serves the sample, unless that is wanted', async (t) => {
+const tokenIn = (output: string) => /^User: +wader, token (\S+)$/m.exec(output)?.[1]
+
+test('serve warns that it serves the sample, unless that is wanted; it starts with any address, and after its token was revoked', async (t) => {
   const data = temporaryDirectory(t)
   const config = join(data, 'config')
   await writeFile(config, '# repositories = /srv/git\n')
-  assert.ok((await serve(t, data, '--config', config)).includes(WARNING))
-  // As `npm start` does.
-  const wanted = ['--config', '/dev/null', '--log-level', 'warn']
-  assert.ok(!(await serve(t, data, ...wanted)).includes(WARNING))
-})
+  // An address that this machine cannot reach.
+  const first = await serve(t, data, '--config', config, '--base-url', 'https://godwit.invalid')
+  assert.ok(first.includes(WARNING))
+  assert.match(first, /^Dashboard: +https:\/\/godwit\.invalid\//m)
 
-test('the sample starts with an address that this machine cannot reach', async (t) => {
-  const baseUrl = 'https://godwit.invalid'
-  const flags = ['--config', '/dev/null', '--base-url', baseUrl]
-  assert.match(
-    await serve(t, temporaryDirectory(t), ...flags),
-    /^Dashboard: +https:\/\/godwit\.invalid\//m,
-  )
-})
-
-test('the sample starts again after its token was revoked', async (t) => {
-  const data = temporaryDirectory(t)
-  const tokenIn = (output: string) => /^User: +wader, token (\S+)$/m.exec(output)?.[1]
-  const first = tokenIn(await serve(t, data))
   const revoke = ['token', 'remove', '--all-of', 'wader', '--data', join(data, 'sample')]
   assert.equal((await createCommandRunner()(revoke)).code, 0)
-  const second = tokenIn(await serve(t, data))
-  assert.ok(first && second && first !== second)
-  assert.equal(tokenIn(await serve(t, data)), second)
+  // As `npm start` does.
+  const wanted = ['--config', '/dev/null', '--log-level', 'warn']
+  const second = await serve(t, data, ...wanted)
+  assert.ok(!second.includes(WARNING))
+  assert.ok(tokenIn(first) && tokenIn(second) && tokenIn(first) !== tokenIn(second))
+  assert.equal(tokenIn(await serve(t, data, ...wanted)), tokenIn(second))
 })

@@ -222,7 +222,7 @@ async function saveRights(
     await refreshRepositories({ db, source, now }, requested, await findByNameAsMap(db, requested))
   const save = async (tx: Db, record: RecordAudit) => {
     const isReassigned = forgeId !== null && person !== undefined && person.id !== forgeId
-    const removal = removalOf(rights, isReassigned, forgeId)
+    const removal = removalOf(rights, account, { isReassigned, forgeId })
     if (isReassigned) {
       // The login belongs to another person now: the account gets another login and loses all permissions.
       await giveUpLogin(tx, account)
@@ -245,12 +245,13 @@ async function saveRights(
 
 function removalOf(
   { person, isSuspended, isRefused }: ForgeRights,
-  isReassigned: boolean,
-  forgeId: number | null,
+  { siteAdmin }: Account,
+  { isReassigned, forgeId }: { isReassigned: boolean; forgeId: number | null },
 ): Removal | undefined {
   if (isRefused && !isReassigned) return 'refused'
-  // Without an id, the account may be another person's.
-  if (forgeId === null) return undefined
+  // Without an id, a login that the forge does not know is an account of Godwit alone, and anybody may have registered the login of
+  // a site admin.
+  if (forgeId === null && (!person || siteAdmin)) return undefined
   if (!person || isReassigned) return 'deleted'
   return isSuspended ? 'suspended' : undefined
 }

@@ -438,6 +438,18 @@ onEachEngine('rights of the forge', (engine) => {
     assert.equal((await request(ours, archive)).status, 302)
   })
 
+  test('end with the suspension of an account that only has a token of Godwit', async (t) => {
+    const { db, bob, start, ourToken } = await scene(t, engine)
+    const ours = await ourToken('bob')
+    assert.equal((await start(ours)).status, 201)
+    bob.isSuspended = true
+    const { status, body } = await start(ours)
+    assert.deepEqual([status, body.message], [403, 'bob is suspended on the forge.'])
+    // Anybody may have registered the login of a site admin on the forge.
+    await upsertAccount(db, 'bob', { siteAdmin: true }, 0)
+    assert.equal((await start(ours)).status, 201)
+  })
+
   test('end with an organization: its migration fails with the reason', async (t) => {
     const { db, world, octo, start, work, advanceClock, ourToken } = await scene(t, engine)
     const { id } = (await start(await ourToken('ann'), '/orgs/octo')).body

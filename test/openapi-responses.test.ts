@@ -10,6 +10,7 @@ import {
   type Description,
   type Operation,
   openApiValidator,
+  type Parameter,
 } from './support/openapi-validator.ts'
 import type { SharedService } from './support/service.ts'
 import { slowGit } from './support/slow-git.ts'
@@ -215,6 +216,7 @@ test('the responses of every operation match the description', async () => {
   await request(415, '/user/migrations', { headers: { accept: 'application/json' } })
   await sendInvalidBodies(described, operator)
   await sendRefusedBodies(described)
+  await sendRefusedAffiliations(described)
 
   const unseen = operations.filter(
     ({ operationId }) => ![...seen].some((each) => each.startsWith(`${operationId} 2`)),
@@ -263,6 +265,22 @@ async function sendRefusedBodies({ request, validator, operations }: Described):
       await request(422, path, post(body))
       assert.throws(() => validator.assertValid(schema, body, path), /Error/, JSON.stringify(body))
     }
+  }
+}
+
+/** Sends lists of affiliations: the server refuses those that do not match the description. */
+async function sendRefusedAffiliations({ request, validator, operations }: Described) {
+  const list = operations.find(({ path }) => path === '/user/repos')!
+  const { schema } = list
+    .parameters!.map((each) => validator.lookup<Parameter>(each))
+    .find(({ name }) => name === 'affiliation')!
+  for (const valid of ['owner', 'collaborator,owner']) {
+    await request(200, `/user/repos?affiliation=${valid}`)
+    validator.assertValid(schema, valid, valid)
+  }
+  for (const refused of ['friend', 'owner,friend', 'owner,', 'owners']) {
+    await request(422, `/user/repos?affiliation=${refused}`)
+    assert.throws(() => validator.assertValid(schema, refused, refused), /Error/, refused)
   }
 }
 

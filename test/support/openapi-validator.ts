@@ -13,6 +13,7 @@ export interface Parameter {
   name: string
   in: 'path' | 'query' | 'header'
   required?: boolean
+  schema: object
 }
 interface DescribedOperation {
   operationId: string

@@ -30,6 +30,7 @@ export const visibility = enumOf(visibilities, 'all').describe(
   'Only repositories with this visibility.',
 )
 const sort = enumOf(sorts, 'full_name').describe('Field to sort by.')
+const anAffiliation = `(${affiliations.join('|')})`
 const LIST_QUERY = {
   check: enumOf(checks).describe(
     `\`failed\`: only repositories that cannot be exported, as the last sync or \`godwit check\` found. ${EXTENSION}`,
@@ -58,7 +59,7 @@ const routes = openapi.routes('Caller')({
       visibility,
       affiliation: string.describe(
         "Separated by commas: `owner` for the caller's own repositories, `collaborator` for those of other users, `organization_member` for those of organizations.",
-        { default: affiliations.join() },
+        { default: affiliations.join(), pattern: `^${anAffiliation}(,${anAffiliation})*$` },
       ),
       type: enumOf(repositoryTypes, 'all').describe(
         "`member` for all except the caller's own. Cannot be used together with `visibility` or `affiliation`.",

@@ -11,6 +11,8 @@ import type { Report } from './report.ts'
  */
 export interface FormatReader {
   readonly summary: ContentSummary
+  /** Whether it is a project export of GitLab, which lacks what GitLab does not record. */
+  readonly isGitLabExport?: true
   /** `OWNER/NAME` of every repository with git data, in the order of `repositories`. */
   readonly fullNames: readonly string[]
   /** Returns the URL of a repository on its old host, without a trailing slash, or '' if it is not known. */

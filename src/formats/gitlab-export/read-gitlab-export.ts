@@ -70,7 +70,8 @@ export async function readGitLabExport(
   const fullName = `${parts.owner}/${projectName(relations.project, parts.name)}`
   const summary = { madeBy: await programOf(root), madeAt: null, losses: [] }
   // An export does not say which server it is from.
-  const reader = { summary, fullNames: [fullName], urlOf: () => '' }
+  const isExport = { isGitLabExport: true } as const
+  const reader = { summary, ...isExport, fullNames: [fullName], urlOf: () => '' }
   if (parts.wanted.size > 0 && !parts.wanted.has(fullName.toLowerCase())) {
     const findFile = async (path: string) => ({ missing: `${path} is not wanted` })
     return { ...reader, fullNames: [], async *repositories() {}, async *facts() {}, findFile }
@@ -189,10 +190,10 @@ async function buildRepositories(
   try {
     const bundled = await unbundle({ git, dir, signal }, join(root, 'project.bundle'))
     const refs = bundled.flatMap(({ name, oid }) => {
-      const [, iid] = /^refs\/merge-requests\/(\d+)\/head$/.exec(name) ?? []
+      const [, iid, kind] = /^refs\/merge-requests\/([1-9]\d*)\/(head|merge)$/.exec(name) ?? []
       if (iid !== undefined && names.mergeRequests.has(Number(iid)))
-        return [{ name: `refs/pull/${names.offset + Number(iid)}/head`, oid }]
-      if (/^refs\/(?:heads|tags|notes)\//.test(name)) return [{ name, oid }]
+        return [{ name: `refs/pull/${names.offset + Number(iid)}/${kind}`, oid }]
+      if (name.startsWith('refs/') && !GITLAB_REFS.test(name)) return [{ name, oid }]
       if (name !== 'HEAD') report.lost(`${name.split('/')[1]}_refs`.replaceAll('-', '_'), 1, name)
       return []
     })
@@ -226,6 +227,10 @@ async function moveLfsObjects(root: string, dir: string): Promise<void> {
     await rename(join(from, oid), join(folder, oid))
   }
 }
+
+/** Refs that GitLab makes for itself, and those of pull requests, which are made of merge requests. */
+const GITLAB_REFS =
+  /^refs\/(?:merge-requests|keep-around|pipelines|environments|workloads|remotes|tmp|pull)\//
 
 interface BundledRef {
   /** A byte string (latin1), as in git. */

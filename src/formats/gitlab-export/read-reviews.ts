@@ -34,7 +34,7 @@ export function readReviews(project: ProjectSpool, mergeRequest: MergeRequest): 
     const thread = threads.get(key)
     // GitLab also adds system notes to a thread, such as that the line was changed.
     if (note.system !== true && (isOnDiff || thread)) threads.set(key, [...(thread ?? []), note])
-    else {
+    else if (!isChangeRequest(note)) {
       if (text(note.type).endsWith('DiffNote'))
         project.options.report.lost('review_comment_positions')
       project.addNote(note, on)
@@ -74,27 +74,41 @@ function addDecisions(project: ProjectSpool, { pull, record, headSha }: MergeReq
     decisions.set(user, state)
     addReview(project, reviewed, { user, state, at })
   }
+  const requested = list(record.notes).filter(isChangeRequest)
+  for (const note of requested) add(note.author_id, 'changes_requested', time(note, 'created_at'))
   for (const each of list(record.approvals))
     add(each.user_id, 'approved', timeOrNull(each.created_at) ?? updatedAt)
   // Older exports have an approval only as a system note. Newer ones list those that a push or their author did not revoke, but
   // exports of Godwit do not list that of the author of a merge request.
   const isListed = Array.isArray(record.approvals)
   const notes = list(record.notes)
+  const reviewers = list(record.merge_request_reviewers)
+  /** Returns whether a reviewer requested changes after they approved, which is why the approval is not listed. */
+  const isSuperseded = (note: Json) =>
+    reviewers.some(
+      ({ user_id, state, created_at }) =>
+        user_id === note.author_id &&
+        REVIEWER_STATES[String(state)] === 'changes_requested' &&
+        Date.parse(text(created_at)) > Date.parse(time(note, 'created_at')),
+    )
   for (const [index, note] of notes.entries()) {
     if (actionOf(note) !== 'approved' || decisions.get(note.author_id) === 'approved') continue
     const isRevoked =
-      (isListed && note.author_id !== record.author_id) ||
+      (isListed && note.author_id !== record.author_id && !isSuperseded(note)) ||
       notes
         .slice(index + 1)
         .some((later) => later.author_id === note.author_id && actionOf(later) === 'unapproved')
     add(note.author_id, isRevoked ? 'dismissed' : 'approved', time(note, 'created_at'))
   }
   const requests: ReviewRequest[] = []
-  for (const { user_id, state, ...each } of list(record.merge_request_reviewers)) {
+  for (const { user_id, state, ...each } of reviewers) {
     const login = project.people.login(user_id)
     const at = timeOrNull(each.created_at) ?? updatedAt
     const reviewState = REVIEWER_STATES[String(state)]
-    if (reviewState && decisions.get(user_id) !== reviewState) add(user_id, reviewState, at)
+    const isKnown =
+      decisions.get(user_id) === reviewState ||
+      (reviewState === 'changes_requested' && requested.some((each) => each.author_id === user_id))
+    if (reviewState && !isKnown) add(user_id, reviewState, at)
     else if (!reviewState && login !== null) {
       const reviewer = { kind: 'user', login } as const
       requests.push({ reviewer, createdAt: at, updatedAt: at, dismissedAt: null })
@@ -102,6 +116,10 @@ function addDecisions(project: ProjectSpool, { pull, record, headSha }: MergeReq
   }
   return requests
 }
+
+/** Returns whether a system note of a merge request says that a reviewer requested changes. */
+const isChangeRequest = (note: Json): boolean =>
+  note.system === true && text(note.note) === 'requested changes'
 
 /** By the name of GitLab's state in the newest exports, and by its number in older ones. In any other state, the review is requested. */
 const REVIEWER_STATES: Readonly<Record<string, ReviewState>> = {

@@ -244,7 +244,22 @@ export class ProjectSpool {
       for (const login of loginsAfter(/(?<!un)assigned to (.*?)(?: and unassigned|$)/s))
         add('assigned', login)
       for (const login of loginsAfter(/unassigned (.*)$/s)) add('unassigned', login)
-    } else this.loseSystemNote(note)
+    } else {
+      const event = this.#eventOf(words)
+      if (event) this.addEvent(on, { ...base, ...event })
+      else this.loseSystemNote(note)
+    }
+  }
+
+  /** Returns what a system note says that has the same words in all versions of GitLab. */
+  #eventOf(words: string): (Partial<IssueEvent> & Pick<IssueEvent, 'event'>) | undefined {
+    const [, commit] = /^mentioned in commit ([0-9a-f]{40}|[0-9a-f]{64})$/.exec(words) ?? []
+    if (commit) return { event: 'referenced', commit, commitRepository: this.repository }
+    const [, from, to] = /^changed target branch from `(.+)` to `(.+)`$/.exec(words) ?? []
+    if (from && to) return { event: 'base_ref_changed', renamed: { from, to } }
+    const [, draft] = /^marked this merge request as \*\*(draft|ready)\*\*$/.exec(words) ?? []
+    if (draft === undefined) return undefined
+    return { event: draft === 'draft' ? 'convert_to_draft' : 'ready_for_review' }
   }
 
   loseSystemNote(note: Json): void {

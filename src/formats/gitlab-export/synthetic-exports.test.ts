@@ -288,15 +288,25 @@ describe('a merge request', () => {
       merge_requests: [
         mergeRequest(1, {
           approvals: [{ user_id: 3, ...times }],
-          notes: [2, 3].map((id) => system('approved this', 'approved', { author_id: id })),
+          merge_request_reviewers: [{ user_id: 4, state: 'requested_changes', created_at: LATER }],
+          notes: [
+            ...[2, 3, 4].map((id) => system('approved this', 'approved', { author_id: id })),
+            ...[3, 4].map((id) =>
+              system('requested changes', '', { author_id: id, created_at: LATER }),
+            ),
+          ],
         }),
       ],
     })
+    // An approval that was followed by a request for changes is none that a push has reset.
     assert.deepEqual(
-      (await facts('pull_request_reviews')).map(({ author, state }) => [author, state]),
+      (await facts('pull_request_reviews')).map(({ author, state }) => [author, state]).sort(),
       [
-        ['gitlab-user-3', 'approved'],
         ['gitlab-user-2', 'dismissed'],
+        ['gitlab-user-3', 'approved'],
+        ['gitlab-user-3', 'changes_requested'],
+        ['gitlab-user-4', 'approved'],
+        ['gitlab-user-4', 'changes_requested'],
       ],
     )
   })
@@ -391,6 +401,10 @@ test('events, labels and milestones of groups, and the lock of an issue are kept
           system('changed title from **{-Old-}** to **{+New+}**', 'title'),
           system('assigned to @ann and unassigned @bob', 'assignee'),
           system('mentioned in !3', 'cross_reference'),
+          system(`mentioned in commit ${head}`, 'cross_reference'),
+          system('changed target branch from `main` to `next`', 'branch'),
+          system('marked this merge request as **draft**', 'title'),
+          system('marked this merge request as **ready**', 'title'),
         ],
         designs: [{ filename: 'a.png' }],
       }),
@@ -398,10 +412,14 @@ test('events, labels and milestones of groups, and the lock of an issue are kept
   })
   assert.deepEqual((await facts('issue_events')).map(({ event }) => event).sort(), [
     'assigned',
+    'base_ref_changed',
     'closed',
+    'convert_to_draft',
     'labeled',
     'locked',
     'milestoned',
+    'ready_for_review',
+    'referenced',
     'renamed',
     'unassigned',
   ])
@@ -740,13 +758,18 @@ describe('git data', () => {
       {
         'project.bundle': await bundle(
           ['refs/merge-requests/1/head', head],
+          ['refs/merge-requests/1/merge', head],
+          ['refs/custom/own', head],
           [`refs/keep-around/${head}`, head],
         ),
         [`lfs-objects/${oid}`]: large,
       },
     )
     const found = await snapshotOf(made)
-    assert.deepEqual(found, { refs: 'refs/heads/main\nrefs/pull/6/head', lfs: [large.length] })
+    assert.deepEqual(found, {
+      refs: 'refs/custom/own\nrefs/heads/main\nrefs/pull/6/head\nrefs/pull/6/merge',
+      lfs: [large.length],
+    })
     assert.deepEqual(made.lost(), { keep_around_refs: 1 })
   })
 

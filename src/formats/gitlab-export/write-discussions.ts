@@ -75,6 +75,9 @@ export function issueRecord(project: Project, issue: Issue) {
 export function issuable(project: Project, noteable: Issuable, item: Issue | PullRequest) {
   const { number, milestone, createdAt } = item
   const events = project.of('issue_events', number)
+  project.report.lost('deadlines', item.dueOn ? 1 : 0)
+  project.report.lost('dependencies', item.dependsOn?.length ?? 0)
+  project.report.lost('pins', item.pinOrder ? 1 : 0)
   const found = milestone === null ? null : project.milestones.get(milestone)
   if (found === undefined)
     project.loseRecord('milestones', `milestone ${milestone} of #${number} is not in the input`)
@@ -292,7 +295,8 @@ const hasNames = ({ authorizedUsers, authorizedTeams }: ProtectedBranch): boolea
 function isPartlyLost(branch: ProtectedBranch): boolean {
   const { reviews, statusChecks, requiresSignatures, requiresLinearHistory } = branch
   const isRequired = reviews.required || statusChecks.required
-  return isRequired || requiresSignatures || requiresLinearHistory || hasNames(branch)
+  const isOpen = !branch.adminEnforced || branch.allowsDeletions
+  return isRequired || requiresSignatures || requiresLinearHistory || isOpen || hasNames(branch)
 }
 
 /** Yields the accounts that an importer can find. It makes all of them members, so by default they get the lowest level. */

@@ -259,7 +259,14 @@ describe('an export for GitLab', () => {
   test('of an archive of github.com has only those, too', REAL_ARCHIVE.needed, async (t) => {
     const open = () => createReadStream(REAL_ARCHIVE.file)
     const { folder, into } = await exported(t, {}, { inputs: [{ name: 'real', open }] })
-    checkAllAttributes(await unpack(folder, join(into, 'go-gitea/test_repo_export.tar.gz')))
+    const project = await unpack(folder, join(into, 'go-gitea/test_repo_export.tar.gz'))
+    checkAllAttributes(project)
+    const reviewers = project.lines('merge_requests').at(-1)!.merge_request_reviewers
+    // A comment after the decision does not change its time.
+    assert.deepEqual(
+      reviewers.map(({ state, created_at }: Value) => [state, created_at]),
+      [['requested_changes', '2020-01-04T06:07:06.000Z']],
+    )
   })
 
   test('has issues with their numbers, states, labels, milestones and events', async () => {
@@ -719,11 +726,17 @@ describe('an export for GitLab', () => {
         {
           ...{ ...facts.issues![0]!, title: '😝'.repeat(256), milestone: 9, labels: [] },
           body: 'é'.repeat(2 ** 19),
+          ...{ dueOn: '2021-04-01T00:00:00Z', pinOrder: 1 },
+          dependsOn: [{ repository: 'alice/site', kind: 'issue' as const, number: 2 }],
         },
       ],
       milestones: [1, 8, 8].map((number) => ({ ...facts.milestones![0]!, number })),
     }
-    const { warnings, into } = await exported(t, change)
+    const { warnings, losses, into } = await exported(t, change)
+    assert.deepEqual(
+      losses.map(({ kind }) => kind).filter((kind) => /^(?:dead|depend|pins)/.test(kind)),
+      ['deadlines', 'dependencies', 'pins'],
+    )
     assert.deepEqual(
       warnings.filter((line) => !/skipped|LFS/.test(line)),
       [

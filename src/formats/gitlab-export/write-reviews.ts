@@ -140,9 +140,11 @@ export function reviewers(project: Project, { number, author, reviewRequests }: 
   for (const review of project.of('pull_request_reviews', number)) {
     if (review.state === 'pending' || review.author === author) continue
     const id = project.userId(review.author)
-    const state = REVIEWER_STATES[review.state] ?? byUser.get(id)?.state ?? 'reviewed'
+    const state = REVIEWER_STATES[review.state]
+    // The time is that of the decision: a comment after it changes nothing.
+    if (state === undefined && byUser.has(id)) continue
     const created_at = gitlabTime(review.submittedAt ?? review.createdAt)
-    byUser.set(id, { user_id: id, state, created_at })
+    byUser.set(id, { user_id: id, state: state ?? 'reviewed', created_at })
   }
   for (const { reviewer, createdAt, dismissedAt } of reviewRequests) {
     if (dismissedAt !== null) continue

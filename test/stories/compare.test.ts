@@ -284,7 +284,7 @@ describe('godwit compare', () => {
   })
 
   test('people with new logins are compared in events too', async (t) => {
-    const { godwit, second, folder } = await twoArchives(t, (facts) => {
+    const { godwit, first, second, folder } = await twoArchives(t, (facts) => {
       const assigned = { event: 'assigned', subject: { kind: 'user' as const, login: 'bob' } }
       facts.issue_events!.push({ ...facts.issue_events![0]!, id: 77, ...assigned })
     })
@@ -294,6 +294,21 @@ describe('godwit compare', () => {
     await godwit(['convert', second, ...conversion])
     const result = resultOf(await godwit(['compare', second, 'c.tar.gz', '--json', ...people]))
     assert.deepEqual([result.complete, unexpectedIn(result)], [true, []])
+
+    // What an export for GitLab cannot have is known, and a difference that was planted is not.
+    await writeFile(
+      join(folder, 'emails.csv'),
+      'old-login,new-login,email\nalice,anna,a@example.com\n',
+    )
+    const emails = ['--people', 'emails.csv']
+    await godwit(['convert', first, '--to', 'gitlab-export', '--output', 'gitlab', ...emails])
+    const withExport = ['gitlab/alice/site_export.tar.gz', '--owner', 'alice', '--json', ...emails]
+    const converted = resultOf(await godwit(['compare', first, ...withExport]))
+    assert.deepEqual(unexpectedIn(converted), [])
+    const planted = resultOf(await godwit(['compare', second, ...withExport]))
+    assert.deepEqual(unexpectedIn(planted), [
+      'missing issue_events #1 assigned at 2021-03-07T12:00:00Z',
+    ])
   })
 
   test('what convert changes for a server is known', async (t) => {

@@ -13,11 +13,13 @@ import { formatRecordCount } from '../../lib/losses.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import { UserError } from '../../lib/user-error.ts'
 import type { Author } from '../../records/fact.ts'
+import type { PullRequest } from '../../records/pull-request.ts'
 import type { Host } from '../../sources/forge/open-host.ts'
 import {
   COMPARED_KINDS,
   type Item,
   type ItemContext,
+  seconds,
   TEXT_FIELDS,
   type Value,
 } from './compared-kinds.ts'
@@ -158,6 +160,7 @@ function namesOf({ left, people, owner: newOwner }: CompareParts) {
   return {
     mapped: new Set(accounts.map(lowerLogin)),
     linked: new Set(accounts.filter(({ id }) => id !== undefined).map(lowerLogin)),
+    linkedByEmail: new Set(accounts.filter(({ email }) => email !== undefined).map(lowerLogin)),
     onRight,
     /** A repository that the left side does not have keeps its name. */
     onLeft: (fullName: string) => byRightName.get(fullName.toLowerCase()) ?? fullName,
@@ -196,13 +199,29 @@ class RepositoryComparison {
       person: (login) => names.person(side, login),
     })
     const contexts = { left: contextOf('left'), right: contextOf('right') }
+    const isGitLab = targetOf(shared) === 'gitlab'
+    const filesOn = (side: Side) =>
+      new Set(
+        isGitLab ? spool.factsOf('attachments', side, result.left).map(({ digest }) => digest) : [],
+      )
+    const writtenOn = <K extends ComparedKind>(side: Side, kinds: readonly K[]) => {
+      const texts = new Map<string, string[]>()
+      if (!isGitLab) return texts
+      for (const kind of kinds)
+        for (const fact of spool.factsOf(kind, side, result.left)) {
+          const { key, fields } = COMPARED_KINDS[kind](fact, contexts[side])
+          texts.set(key, [...(texts.get(key) ?? []), String(fields.body)])
+        }
+      return texts
+    }
     this.#contexts = contexts
     this.#known = {
       isFinished,
       version,
       mapped: names.mapped,
       linked: names.linked,
-      target: 'facts' in right ? 'archive' : right.kind,
+      linkedByEmail: names.linkedByEmail,
+      target: targetOf(shared),
       losses: {
         extra: lossesOf(shared.left, result.left),
         missing: 'facts' in right ? lossesOf(right, result.right) : new Set(),
@@ -222,6 +241,20 @@ class RepositoryComparison {
           .map((fact) => COMPARED_KINDS.pull_request_reviews(fact, contexts.right))
           .map(({ key, fields }) => `${key} ${String(fields.body).split('\n')[0]}`),
       ),
+      written: {
+        left: writtenOn('left', ['pull_request_reviews', 'pull_request_review_comments']),
+        right: writtenOn('right', ['issue_comments', 'pull_request_review_comments']),
+      },
+      files: { left: filesOn('left'), right: filesOn('right') },
+      closings: new Set(
+        isGitLab
+          ? [
+              ...spool.factsOf('issues', 'left', result.left).flatMap(closings),
+              ...spool.factsOf('pull_requests', 'left', result.left).flatMap(closings),
+            ]
+          : [],
+      ),
+      isSameText: (left, right) => this.#isSameText(left, right),
     }
   }
 
@@ -340,6 +373,19 @@ class RepositoryComparison {
 /** The length before the path is limited because the time would be quadratic otherwise. */
 const ATTACHMENT_LINK =
   /(?:https?:\/\/[^\s()<>"'\\]{0,300}?)?(?:\/[\w.-]+\/[\w.-]+)?\/(?:attachments|user-attachments\/(?:assets|files))\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])/gi
+
+/** Returns the names of the events by which an issue or a pull request got its state. */
+function closings(item: Pick<PullRequest, 'number' | 'closedAt'> & Partial<PullRequest>): string[] {
+  const { number, closedAt, mergedAt } = item
+  const at = seconds(mergedAt ?? closedAt)
+  if (!at) return []
+  return [`#${number} closed at ${at}`, ...(mergedAt ? [`#${number} merged at ${at}`] : [])]
+}
+
+function targetOf({ left, right }: Pick<CompareParts, 'left' | 'right'>): KnownContext['target'] {
+  if (!('facts' in right)) return right.kind
+  return right.isGitLabExport && !left.isGitLabExport ? 'gitlab' : 'archive'
+}
 
 /** Returns the kinds of which an archive says that it lacks some in this repository. */
 const lossesOf = ({ summary }: FormatReader, fullName: string): ReadonlySet<string> =>

@@ -195,7 +195,7 @@ const written = (on: string, at: string) => ({
 const sorted = (values: readonly string[]): string[] => [...new Set(values)].sort()
 
 /** Formats a time without a fraction of a second, which not every host stores. Returns undefined for 1970: an unknown time. */
-function seconds(time: string | null): string | null | undefined {
+export function seconds(time: string | null): string | null | undefined {
   const at = Date.parse(time ?? '')
   if (at === 0) return undefined
   return Number.isNaN(at) ? time : new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')

@@ -11,6 +11,7 @@ import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { gitHost } from '../support/git-host.ts'
 import { convertToHtml, makeReadableArchive } from '../support/html-site.ts'
 import { REAL_ARCHIVE } from '../support/real-archive.ts'
+import { until } from '../support/wait-until.ts'
 
 /** Sites of `convert --to html`, opened from disk. */
 describe('a site of plain files', needsChromium, () => {
@@ -98,7 +99,9 @@ describe('a site of plain files', needsChromium, () => {
     await open('repositories/alice/site/issues/2.html')
     const shot = page.getByRole('img', { name: 'shot' })
     await shot.scrollIntoViewIfNeeded()
-    await page.waitForFunction("document.querySelector('img[alt=shot]').naturalWidth === 1")
+    await until('the image is loaded', () =>
+      page.evaluate("document.querySelector('img[alt=shot]').naturalWidth === 1"),
+    )
     assert.match(await page.title(), /^Hostile text #2/)
     assert.match(await page.getByRole('main').innerText(), /<script>document\.title/)
     assert.deepEqual(problems, [])

@@ -4,6 +4,7 @@ import { endVisit, needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, signIn, untilHeading } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startSharedService } from '../support/start-shared-service.ts'
+import { until } from '../support/wait-until.ts'
 
 test('a tab follows the sign-in and sign-out of another tab', needsChromium, async (t) => {
   const host = await gitHost()
@@ -38,7 +39,9 @@ test('a tab follows the sign-in and sign-out of another tab', needsChromium, asy
   await other.goto(`${service.url}/#/new`)
   await other.getByLabel('Name (optional)').fill('Spring cleaning')
   await page.evaluate('localStorage.clear()')
-  await other.waitForFunction(`localStorage.getItem('godwit.signed-in') === 'alice'`)
+  await until('the tab is signed in again', () =>
+    other.evaluate(`localStorage.getItem('godwit.signed-in') === 'alice'`),
+  )
   assert.equal(await other.getByLabel('Name (optional)').inputValue(), 'Spring cleaning')
   await endVisit(page)
 })

@@ -1,65 +1,53 @@
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { formatSeconds, recordSeconds, usualSeconds } from './file-seconds.ts'
 
-/** The fields of an event of the test runner that are used here. */
-interface TestEvent {
-  type: string
-  data: { name?: string; nesting?: number; details?: { duration_ms?: number; type?: string } }
-}
+/**
+ * The file to which the groups of a whole run append a line for each test file that has ended (test-group.ts). The test runner
+ * reports the groups one after the other, so its events do not show how far they are.
+ */
+const ENDED = process.env.GODWIT_TEST_PROGRESS
+const INTERVAL_MS = 20_000
 
-/** Seconds between two lines. */
-const INTERVAL_S = 20
-
-/** Follows a whole run by the files that have ended. */
-export class Progress {
-  readonly #start = performance.now()
-  /** How long each file of the run usually takes. */
-  readonly #usual: Map<string, number>
-  readonly #total: number
-  readonly #taken: Record<string, number> = {}
-  #done = 0
-  #hasFailed = false
-  #lastLine = 0
-
-  constructor() {
-    const secondsOf = usualSeconds()
-    this.#usual = new Map(filesOfGroups().map((file) => [file, secondsOf(file)]))
-    this.#total = this.#usual.values().reduce((sum, each) => sum + each, 0)
-  }
-
-  /** Returns a line of progress, if it is time for one. */
-  add({ type, data: { name = '', nesting, details } }: TestEvent): string | undefined {
-    if (type === 'test:fail') this.#hasFailed = true
-    const usual = this.#usual.get(name)
-    if (nesting !== 0 || usual === undefined || !/^test:(pass|fail)$/.test(type)) return undefined
-    this.#taken[name] = Math.round((details?.duration_ms ?? 0) / 10) / 100
-    this.#done += usual
-    const elapsed = this.#elapsed()
-    if (elapsed - this.#lastLine < INTERVAL_S) return undefined
-    this.#lastLine = elapsed
-    const ended = `${Object.keys(this.#taken).length} of ${this.#usual.size} files`
-    const left = (elapsed * (this.#total - this.#done)) / this.#done
-    return `${ended} after ${formatSeconds(elapsed)}, about ${formatSeconds(left)} left`
-  }
-
-  /** Returns the line for the end. Keeps the times of a whole run that passed, for the next one. */
-  async end(): Promise<string | undefined> {
-    const isWhole = Object.keys(this.#taken).length === this.#usual.size
-    if (!isWhole || this.#usual.size === 0) return undefined
-    const elapsed = this.#elapsed()
-    if (!this.#hasFailed) await recordSeconds(this.#taken)
-    return `npm test took ${formatSeconds(elapsed)}`
-  }
-
-  #elapsed(): number {
-    return (performance.now() - this.#start) / 1000
+/** Writes the progress of a whole run to standard error. Returns a function for the end of the run. */
+export function followRun(): (hasPassed: boolean) => Promise<string | undefined> {
+  if (ENDED === undefined) return async () => undefined
+  const [start, ended] = [performance.now(), ENDED]
+  const elapsed = () => (performance.now() - start) / 1000
+  const secondsOf = usualSeconds()
+  const files = filesOfGroups()
+  const sum = (some: readonly string[]) => some.reduce((total, file) => total + secondsOf(file), 0)
+  const timer = setInterval(() => {
+    const done = Object.keys(readEnded(ended))
+    const left = elapsed() * (sum(files) / sum(done) - 1)
+    const guess = done.length > 0 ? `, about ${formatSeconds(left)} left` : ''
+    process.stderr.write(
+      `${done.length} of ${files.length} files after ${formatSeconds(elapsed())}${guess}\n`,
+    )
+  }, INTERVAL_MS).unref()
+  return async (hasPassed) => {
+    clearInterval(timer)
+    const seconds = elapsed()
+    const taken = readEnded(ended)
+    // The next run is estimated from these times.
+    if (hasPassed && Object.keys(taken).length === files.length) await recordSeconds(taken)
+    return `npm test took ${formatSeconds(seconds)}`
   }
 }
 
-/** Returns the files of the groups that this run was given (scripts/test-groups.ts). */
+function readEnded(path: string): Record<string, number> {
+  if (!existsSync(path)) return {}
+  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [seconds, file] = line.split(' ')
+      return [file!, Number(seconds)]
+    }),
+  )
+}
+
+/** Returns the files of all groups (scripts/test-groups.ts). */
 function filesOfGroups(): string[] {
-  const groups = process.argv.filter((each) => each.startsWith('var/test-groups/'))
-  return globSync(groups).flatMap((group) =>
+  return globSync('var/test-groups/*.test.ts').flatMap((group) =>
     [...readFileSync(group, 'utf8').matchAll(/'\.\.\/\.\.\/([^']+\.test\.ts)'/g)].map(
       ([, file]) => file!,
     ),

@@ -1,15 +1,15 @@
 import { Readable } from 'node:stream'
 import { spec } from 'node:test/reporters'
 import { FailedTests, type TestEvent as FailureEvent } from './failed-tests.ts'
-import { Progress } from './progress.ts'
+import { followRun } from './progress.ts'
 
 interface TestEvent extends FailureEvent {
   data: FailureEvent['data'] & { message?: string; skip?: string | boolean }
 }
 
 /**
- * The test runner's spec report, with the progress of a whole run, with a list of skipped tests and their reasons before its
- * summary, and a list of failed tests and their commands at the end.
+ * The test runner's spec report, with a list of skipped tests and their reasons and the duration of a whole run before its summary,
+ * and a list of failed tests and their commands at the end. The progress of a whole run is on standard error.
  */
 export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const failed = new FailedTests()
@@ -23,9 +23,11 @@ async function* withSkips(
   failed: FailedTests,
 ): AsyncGenerator<TestEvent> {
   const skipped = new Map<string, string[]>()
-  const progress = new Progress()
+  const endRun = followRun()
+  let hasPassed = true
   for await (const event of events) {
     failed.add(event)
+    if (event.type === 'test:fail') hasPassed = false
     const { name = '', nesting, message = '', skip } = event.data
     const isEnd = event.type === 'test:pass' || event.type === 'test:fail'
     if (isEnd && skip !== undefined && skip !== false) {
@@ -37,12 +39,10 @@ async function* withSkips(
       event.type === 'test:diagnostic' && nesting === 0 && /^tests \d+$/.test(message)
     if (isSummary) {
       yield* notes(skipped)
-      const end = await progress.end()
-      if (end !== undefined) yield note(end)
+      const duration = await endRun(hasPassed)
+      if (duration !== undefined) yield note(duration)
     }
     yield event
-    const line = progress.add(event)
-    if (line !== undefined) yield note(line)
   }
 }
 

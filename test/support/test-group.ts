@@ -1,5 +1,6 @@
+import { appendFileSync } from 'node:fs'
 import { relative } from 'node:path'
-import { describe } from 'node:test'
+import { after, before, describe } from 'node:test'
 import { fileURLToPath } from 'node:url'
 // Imported before the test files, so that their hooks belong to the process and not to the first file.
 import './process-end.ts'
@@ -11,7 +12,22 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export function runTestFiles(files: readonly string[]): void {
   for (const file of files) {
     describe(relative(ROOT, file), async () => {
+      reportEnd(relative(ROOT, file))
       await import(file)
     })
   }
+}
+
+/** Called in the suite of a test file: appends its end to the file of the whole run, if this is one (progress.ts). */
+function reportEnd(file: string): void {
+  const ended = process.env.GODWIT_TEST_PROGRESS
+  if (ended === undefined) return
+  let start = 0
+  before(() => {
+    start = performance.now()
+  })
+  after(() => {
+    const seconds = (performance.now() - start) / 1000
+    appendFileSync(ended, `${seconds.toFixed(1)} ${file}\n`)
+  })
 }

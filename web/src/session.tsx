@@ -95,6 +95,8 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     function signOut(options: SignOutOptions): void {
       sessionStorage.clear()
       setAttempt(null)
+      // The pages end their requests, which would be refused after the sign-out.
+      setSession({ state: 'checking' })
       closeSession(options).then(
         () => {
           // Other tabs read their session again when this is removed.

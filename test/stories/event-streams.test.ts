@@ -74,10 +74,17 @@ test('an event stream ends with its token, and the streams of one account are li
   const accept = 'text/event-stream'
   const url = `${service.url}/user/migrations/2/progress`
   const inBrowser = follow(await fetch(url, { headers: { ...headers, accept } }))
-  assert.equal((await fetch(`${service.url}/session`, { method: 'DELETE', headers })).status, 204)
+  // Another API process on the same database answers the sign-out.
+  const { databaseUrl } = service
+  const another = await startSharedService(t, {
+    repositories: host.root,
+    databaseUrl: databaseUrl!,
+    flags: ['--role', 'api'],
+  })
+  assert.equal((await fetch(`${another.url}/session`, { method: 'DELETE', headers })).status, 204)
   await until('a stream ends, because its browser has signed out', () => inBrowser.hasEnded)
 
-  const database = new pg.Client(service.databaseUrl)
+  const database = new pg.Client(databaseUrl)
   await database.connect()
   t.after(() => database.end())
   async function assertEnds(index: number, because: string): Promise<void> {

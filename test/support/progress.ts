@@ -9,8 +9,8 @@ const ENDED = process.env.GODWIT_TEST_PROGRESS
 const INTERVAL_MS = 20_000
 
 /** Writes the progress of a whole run to standard error. Returns a function for the end of the run. */
-export function followRun(): (hasPassed: boolean) => Promise<string | undefined> {
-  if (ENDED === undefined) return async () => undefined
+export function followRun(): (hasPassed: boolean) => string | undefined {
+  if (ENDED === undefined) return () => undefined
   const [start, ended] = [performance.now(), ENDED]
   const elapsed = () => (performance.now() - start) / 1000
   const secondsOf = usualSeconds()
@@ -24,12 +24,12 @@ export function followRun(): (hasPassed: boolean) => Promise<string | undefined>
       `${done.length} of ${files.length} files after ${formatSeconds(elapsed())}${guess}\n`,
     )
   }, INTERVAL_MS).unref()
-  return async (hasPassed) => {
+  return (hasPassed) => {
     clearInterval(timer)
     const seconds = elapsed()
     const taken = readEnded(ended)
     // The next run is estimated from these times.
-    if (hasPassed && Object.keys(taken).length === files.length) await recordSeconds(taken)
+    if (hasPassed && Object.keys(taken).length === files.length) recordSeconds(taken)
     return `npm test took ${formatSeconds(seconds)}`
   }
 }

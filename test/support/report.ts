@@ -39,7 +39,7 @@ async function* withSkips(
       event.type === 'test:diagnostic' && nesting === 0 && /^tests \d+$/.test(message)
     if (isSummary) {
       yield* notes(skipped)
-      const duration = await endRun(hasPassed)
+      const duration = endRun(hasPassed)
       if (duration !== undefined) yield note(duration)
     }
     yield event

@@ -7,7 +7,7 @@ import { ownsOrganization } from '../repositories/readable-repositories.ts'
 /** A stream of the progress of a migration, opened with a token or in a session. */
 export interface ProgressStream {
   tokenId: number
-  /** Of the session. */
+  /** The digest that identifies the browser session; undefined if the stream was opened with a token alone. */
   sessionDigest?: string | undefined
   migrationId: number
 }

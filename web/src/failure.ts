@@ -9,7 +9,7 @@ export interface Failure {
   mustSignIn?: boolean
   /** The requested repositories that do not exist, or that the user may not see. */
   missing?: string[]
-  /** What is wrong with fields of the request, by their names in the API. */
+  /** The error message of each field that the server refused; the keys are the field names of the API. */
   fields?: Readonly<Record<string, string>>
 }
 

@@ -76,7 +76,10 @@ interface LoginParts extends Pick<Parameters<typeof recordAccess>[0], 'db' | 'lo
 
 /** A process records at most this many refused attempts an hour of all who are not signed in, because anybody can send them. */
 const MAX_RECORDED = 1000
-/** A process records at most this many refused attempts an hour of one account. They do not count for the limit above, which others could use up. */
+/**
+ * A process records at most this many refused attempts an hour of one account. They do not count for the limit above, which others
+ * could use up.
+ */
 const MAX_RECORDED_OF_ACCOUNT = 60
 const HOUR_MS = 3_600_000
 

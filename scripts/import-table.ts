@@ -187,7 +187,6 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@octokit/core': ['src/client', 'web/src'],
   '@octokit/plugin-paginate-rest': ['src/client', 'web/src'],
   'markdown-it': ['src/formats'],
-  'linguist-languages': ['src/sources/directory/facts'],
   'spdx-license-list': ['src/sources/directory/facts', 'src/http', 'src/commands'],
   'openid-client': ['src/service'],
   'node:child_process': ['src/git', 'test/wire'],

@@ -45,7 +45,7 @@ export function readTree(git: Git, commit: string, call: GitCall): Promise<TreeF
 }
 
 async function countFiles(files: Iterable<TreeFile> | AsyncIterable<TreeFile>) {
-  const tally = await languageTally()
+  const tally = languageTally()
   const licenses: TreeFile[] = []
   let count = 0
   for await (const file of files) {

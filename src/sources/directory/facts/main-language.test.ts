@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { languageTableBeforeAndAfter } from '../../../../scripts/language-table.ts'
 import { languageTally } from './main-language.ts'
 
 async function mainLanguage(files: Record<string, number>): Promise<string | null> {
-  const tally = await languageTally()
+  const tally = languageTally()
   for (const [path, bytes] of Object.entries(files)) tally.add(path, bytes)
   return tally.main()
 }
@@ -69,4 +70,9 @@ describe('the main language of a repository', () => {
       assert.equal(await mainLanguage(files), language)
     })
   }
+})
+
+test('the table of languages is that of the installed package', async () => {
+  const { before, after } = await languageTableBeforeAndAfter()
+  assert.equal(before, after, 'run node scripts/language-table.ts')
 })

@@ -1,4 +1,14 @@
-import type { Language } from 'linguist-languages'
+import table from './languages.json' with { type: 'json' }
+
+/** A row of the table, which scripts/language-table.ts writes. */
+interface Language {
+  name: string
+  type: string
+  /** The language that a dialect belongs to. */
+  group?: string
+  filenames?: readonly string[]
+  extensions?: readonly string[]
+}
 
 /** The languages that use a filename or extension, and the one to assume without other evidence. */
 interface Candidates {
@@ -35,12 +45,12 @@ const PREFERRED = [
 /** Longer than any extension in the table. Bounds the work for long names. */
 const MAX_EXTENSION_LENGTH = 40
 
-let loaded: ReturnType<typeof loadTables> | undefined
+let candidates: ReturnType<typeof groupByName> | undefined
 
 /** Counts bytes by the names of files. GitHub does the same, but also reads the content of files with ambiguous names. */
-export async function languageTally() {
-  loaded ??= loadTables()
-  const { byFilename, byExtension } = await loaded
+export function languageTally() {
+  candidates ??= groupByName(table.languages)
+  const { byFilename, byExtension } = candidates
   const bytesOf = new Map<Candidates, number>()
 
   return {
@@ -57,9 +67,7 @@ export async function languageTally() {
   }
 }
 
-/** The package has about 800 modules, so it is loaded when the first tree is read. */
-async function loadTables() {
-  const languages: Language[] = Object.values(await import('linguist-languages'))
+function groupByName(languages: readonly Language[]) {
   return {
     byFilename: groupCandidates(languages, (language) => language.filenames),
     byExtension: groupCandidates(languages, (language) => language.extensions),
@@ -67,7 +75,7 @@ async function loadTables() {
 }
 
 function groupCandidates(
-  languages: Language[],
+  languages: readonly Language[],
   namesOf: (language: Language) => readonly string[] | undefined,
 ): Map<string, Candidates> {
   const named = languages.flatMap((language) =>

@@ -28,18 +28,16 @@ function shapeOf(kind: string): Shape<unknown> {
 }
 
 /** An object with these fields, which have the same names as in the archive. Other fields are left out. */
-const only =
-  <T extends Record<string, Shape<unknown>>>(
-    fields: T,
-  ): Shape<{ [K in keyof T]: ReturnType<T[K]> }> =>
-  (value, at) => {
+function only<T extends Record<string, Shape<unknown>>>(
+  fields: T,
+): Shape<{ [K in keyof T]: ReturnType<T[K]> }> {
+  const shapes = Object.entries(fields)
+  return (value, at) => {
     const found = anyObject(value, at)
-    const read = Object.entries(fields).map(([key, shape]) => [
-      key,
-      shape(found[key], at ? `${at}.${key}` : key),
-    ])
+    const read = shapes.map(([key, shape]) => [key, shape(found[key], at ? `${at}.${key}` : key)])
     return Object.fromEntries(read)
   }
+}
 
 /** A record of any kind. Only its `url` is validated. */
 const anyRecord = only({ url })

@@ -21,6 +21,21 @@ const upToThree = <T>(arbitrary: Arbitrary<T>) => fc.array(arbitrary, { maxLengt
 const line = orNull(fc.nat(10_000))
 const uuid = fc.uuid()
 
+/** A character of a path in a URL: allowed there as it is, or encoded. */
+const pathCharacter = fc.oneof(
+  fc.constantFrom(..."AZaz09-._~!$&'()*+,;=:@"),
+  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }).map(encodeURIComponent),
+  fc.constantFrom(...'\0\n\r /?#%\u0085\u2028\u202e\ufffd\u{10ffff}').map(encodeURIComponent),
+)
+/** Like `fc.webUrl()`, whose table of all code points takes a second and 130 MB. */
+const webUrl = fc
+  .record({
+    scheme: fc.constantFrom('https', 'http'),
+    host: fc.domain(),
+    path: fc.array(fc.string({ unit: pathCharacter }), { maxLength: 5 }),
+  })
+  .map(({ scheme, host, path }) => [`${scheme}://${host}`, ...path].join('/'))
+
 const issueOrPull: Arbitrary<IssueOrPull> = fc.record({
   kind: fc.constantFrom('issue', 'pull_request'),
   number,
@@ -73,7 +88,7 @@ const user = fc.record({
   emails: upToThree(
     fc.record({ address: fc.emailAddress(), primary: fc.boolean(), verified: fc.boolean() }),
   ),
-  avatar: orNull(fc.webUrl()),
+  avatar: orNull(webUrl),
   createdAt: time,
 })
 
@@ -361,7 +376,7 @@ export const FACT_ARBITRARIES: { [K in FactKind]: Arbitrary<FactsByKind[K]> } = 
       on: attachedTo,
       author,
       createdAt: time,
-      oldUrl: fc.webUrl(),
+      oldUrl: webUrl,
       ...storedFile('attachments'),
     })
     .map(withFile),

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  linkSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -25,14 +33,16 @@ const source = gitDirectory({ root: host.root, git })
 
 let count = 0
 
+const PIPE = join(beside, 'pipe')
+before(() => void execFileSync('mkfifo', [PIPE]))
+
 /** The special files to create at a path. */
 const KINDS = {
-  pipe: (path: string) => void execFileSync('mkfifo', [path]),
+  pipe: (path: string) => linkSync(PIPE, path),
   device: (path: string) => symlinkSync('/dev/zero', path),
   socket: listenAt,
-  'link to a pipe': (path: string) => symlinkSync(join(beside, 'pipe'), path),
+  'link to a pipe': (path: string) => symlinkSync(PIPE, path),
 }
-before(() => KINDS.pipe(join(beside, 'pipe')))
 
 /** Runs in its directory, since the absolute path may be too long for a socket. */
 function listenAt(path: string): void {
@@ -43,14 +53,15 @@ function listenAt(path: string): void {
   after(() => server.close())
 }
 
-function set(dir: string, key: string, value: string): void {
-  execFileSync('git', ['config', '--file', join(dir, 'config'), key, value])
+/** Adds a setting at the end of the config, where it overrides earlier ones. */
+function set(dir: string, section: string, setting: string): void {
+  appendFileSync(join(dir, 'config'), `[${section}]\n\t${setting}\n`)
 }
 
 /** A path outside the repository that its config names. */
-const named = (key: string) => (dir: string) => {
+const named = (section: string, key: string) => (dir: string) => {
   const file = join(beside, `named-${++count}`)
-  set(dir, key, file)
+  set(dir, section, `${key} = ${file}`)
   return file
 }
 
@@ -62,12 +73,12 @@ const inBorrowedStore = (path: string) => (dir: string) => {
 }
 
 const worktreeConfig = (dir: string) => {
-  set(dir, 'extensions.worktreeConfig', 'true')
+  set(dir, 'extensions', 'worktreeConfig = true')
   return join(dir, 'config.worktree')
 }
 
 const attributesOfNonBare = (dir: string) => {
-  set(dir, 'core.bare', 'false')
+  set(dir, 'core', 'bare = false')
   return join(dir, 'some/.gitattributes')
 }
 
@@ -101,16 +112,19 @@ const LOCATIONS: Record<string, [at: string | ((dir: string) => string), refused
   'a loose object of a lender': [inBorrowedStore(LOOSE), OF_OBJECTS],
   'an index of a lender': [inBorrowedStore('pack/pack-1.idx'), OF_OBJECTS],
   'alternates of a lender': [inBorrowedStore('info/alternates'), OF_OBJECTS],
-  'a file that the config includes': [named('include.path'), EVERY_USE],
-  'a file that the config includes conditionally': [named('includeIf.gitdir:/.path'), EVERY_USE],
+  'a file that the config includes': [named('include', 'path'), EVERY_USE],
+  'a file that the config includes conditionally': [
+    named('includeIf "gitdir:/"', 'path'),
+    EVERY_USE,
+  ],
   'info/attributes': ['info/attributes', ['clone']],
   '.gitattributes of a repository that is not bare': [attributesOfNonBare, ['clone']],
   'info/grafts': ['info/grafts', ['export', 'preflight']],
   description: ['description', ['export', 'preflight']],
   '.gitattributes': ['.gitattributes', []],
-  'core.attributesFile': [named('core.attributesFile'), []],
-  'core.excludesFile': [named('core.excludesFile'), []],
-  'mailmap.file': [named('mailmap.file'), []],
+  'core.attributesFile': [named('core', 'attributesFile'), []],
+  'core.excludesFile': [named('core', 'excludesFile'), []],
+  'mailmap.file': [named('mailmap', 'file'), []],
   'info/exclude': ['info/exclude', []],
   index: ['index', []],
   'a hook': ['hooks/pre-receive', []],
@@ -221,11 +235,11 @@ describe('links that forges and administrators make keep working', () => {
       const [shared, more] = [elsewhere(), elsewhere()]
       writeFileSync(shared, `[include]\n\tpath = ${basename(more)}\n`)
       writeFileSync(more, '[uploadpack]\n\tallowFilter = true\n')
-      set(dir, 'include.path', shared)
-      set(dir, 'includeIf.gitdir:/srv/.path', 'not-there')
+      set(dir, 'include', `path = ${shared}`)
+      set(dir, 'includeIf "gitdir:/srv/"', 'path = not-there')
     },
     'a repository that was taken from a working tree': (dir) => {
-      set(dir, 'core.bare', 'false')
+      set(dir, 'core', 'bare = false')
       writeFileSync(join(dir, '.gitattributes'), '* text\n')
     },
   }
@@ -242,7 +256,7 @@ describe('a few files that make git read very many are refused', () => {
     'configs that include each other': [
       (dir) => {
         writeFileSync(join(dir, 'more'), '[include]\n\tpath = more\n\tpath = more\n')
-        set(dir, 'include.path', 'more')
+        set(dir, 'include', 'path = more')
       },
       /its config includes too many files/,
     ],

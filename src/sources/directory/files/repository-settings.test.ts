@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { gitHost } from '../../../../test/support/git-host.ts'
-import { parsePlainConfig } from './repository-settings.ts'
+import { parsePlainConfig, plainSettings } from './repository-settings.ts'
 
 const host = await gitHost()
 after(() => host.remove())
@@ -15,9 +15,6 @@ async function byGit(text: string): Promise<string | undefined> {
   const args = ['config', '--file', file, '--no-includes', '-z', '--list']
   return host.godwitGit.text(args).catch(() => undefined)
 }
-
-const listed = (settings: ReadonlyMap<string, string[]>): string[] =>
-  [...settings].flatMap(([key, values]) => values.map((value) => `${key}\n${value}`))
 
 test('plain lines are read as git reads them', async () => {
   for (const text of [
@@ -31,11 +28,16 @@ test('plain lines are read as git reads them', async () => {
     '[gitweb]\n\tdescription = Größe zählt 🦆, und mehr\n\tOwner = Ada\n\towner = Bob\n',
     '[include]\n\tpath = /etc/passwd\n',
     '[core]\n\tname\t=\t one two \t\n',
+    '[receive]\n\thideRefs = a\n[transfer]\n\thideRefs = !a\n[receive]\n\thideRefs = refs/',
   ]) {
-    const settings = parsePlainConfig(text)
+    const settings = plainSettings(text)
     assert.ok(settings, text)
     const expected = (await byGit(text))!.split('\0').slice(0, -1)
-    assert.deepEqual(listed(settings).sort(), expected.sort(), text)
+    const listed = settings.map((each) => each.join('\n'))
+    assert.deepEqual(listed, expected, text)
+    const byKey = Map.groupBy(settings, ([key]) => key)
+    const values = [...byKey].map(([key, all]) => [key, all.map(([, value]) => value)])
+    assert.deepEqual([...parsePlainConfig(text)!], values, text)
   }
 })
 
@@ -59,6 +61,8 @@ test('all other lines are left to git', () => {
     '[core]\n\t1 = true\n',
     '[co re]\n',
     '[core\n',
-  ])
+  ]) {
+    assert.equal(plainSettings(text), undefined, JSON.stringify(text))
     assert.equal(parsePlainConfig(text), undefined, JSON.stringify(text))
+  }
 })

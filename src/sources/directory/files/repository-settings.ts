@@ -104,14 +104,24 @@ const SECTION = /^[ \t]*\[([a-z0-9.-]+)(?: "([^"\\]*)")?\][ \t]*$/i
 const ENTRY = /^[ \t]*([a-z][a-z0-9-]*)[ \t]*=([^"\\#;]*)$/i
 const EMPTY_OR_COMMENT = /^[ \t]*(?:[#;].*)?$/
 
-/**
- * Parses a config without quotes, escapes and other special syntax, as most configs are; returns undefined if only git can parse it.
- * Running `git config` instead takes 7 ms of CPU time, more than reading all facts of a small repository; this takes 0.1 ms.
- */
+/** Like `plainSettings`, with the values of each key. */
 export function parsePlainConfig(text: string): Map<string, string[]> | undefined {
+  const all = plainSettings(text)
+  if (!all) return undefined
+  const settings = new Map<string, string[]>()
+  for (const [key, value] of all) settings.getOrInsertComputed(key, () => []).push(value)
+  return settings
+}
+
+/**
+ * Parses a config without quotes, escapes and other special syntax, as most configs are; returns undefined if only git can parse it. The
+ * settings are in the order in which `git config --list` prints them. Running `git config` instead takes 7 ms of CPU time, more than
+ * reading all facts of a small repository; this takes 0.1 ms.
+ */
+export function plainSettings(text: string): [key: string, value: string][] | undefined {
   // Git ends lines at a carriage return too, and stops at a null.
   if (text.length > MAX_PLAIN_BYTES || /[\r\0]/.test(text)) return undefined
-  const settings = new Map<string, string[]>()
+  const settings: [key: string, value: string][] = []
   let section: string | undefined
   for (const line of text.split('\n')) {
     if (EMPTY_OR_COMMENT.test(line)) continue
@@ -125,8 +135,7 @@ export function parsePlainConfig(text: string): Map<string, string[]> | undefine
     const value = trimBlanks(padded)
     // The meaning of a tab within a value depends on the version of git.
     if (value.includes('\t')) return undefined
-    const key = `${section}.${variable.toLowerCase()}`
-    settings.getOrInsertComputed(key, () => []).push(value)
+    settings.push([`${section}.${variable.toLowerCase()}`, value])
   }
   return settings
 }

@@ -23,6 +23,8 @@ const HOSTS_OWN = {
   'receive.denyDeletes': 'true',
   'receive.hideRefs': ['refs/pull', 'refs'],
   'transfer.hideRefs': '!refs/pull/open',
+  // It is quoted in the config, so that git has to parse it.
+  'quoted.value': 'a; b',
 }
 
 describe('a config that is edited', () => {

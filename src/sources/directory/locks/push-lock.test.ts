@@ -179,6 +179,8 @@ describe('a lock against pushes', () => {
   })
 
   test('keeps a concurrent change of the config', async () => {
+    // It is quoted in the config, so that git has to parse it.
+    await host.git(['config', 'quoted.value', 'a; b'], { dir })
     let changed: Promise<unknown> | undefined
     const git: Git = {
       ...host.godwitGit,

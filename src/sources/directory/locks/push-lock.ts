@@ -5,6 +5,7 @@ import type { Git, GitCall } from '../../../git/git.ts'
 import { codeOf, hasCode } from '../../../lib/errno.ts'
 import { RepositoryBusy, Unreadable } from '../../unreadable.ts'
 import { orUnreadable, toUnreadable } from '../files/repository-errors.ts'
+import { plainSettings } from '../files/repository-settings.ts'
 import { refuseSpecialConfig } from '../files/special-files.ts'
 import { lstatIfExists } from '../files/sync-fs.ts'
 import {
@@ -139,7 +140,7 @@ export async function lockProblem(git: Git, dir: string): Promise<string | undef
 
 const settingValue = (setting: string): string => setting.slice(setting.indexOf('\n') + 1)
 
-/** Returns the changed config, or undefined if nothing changes. Git checks that no other setting changes with it. */
+/** Returns the changed config, or undefined if nothing changes. Checks that no other setting changes with it. */
 async function changeLock(git: Git, config: Buffer, wanted: boolean): Promise<Buffer | undefined> {
   const text = config.toString('latin1')
   const changed = wanted ? withLock(text) : withoutLock(text)
@@ -155,8 +156,12 @@ async function changeLock(git: Git, config: Buffer, wanted: boolean): Promise<Bu
   return changed === text ? undefined : after
 }
 
-const parseConfig = (git: Git, config: Buffer): Promise<string[]> =>
-  runGitConfig(git, ['--file', '-', '--no-includes', '--list'], { input: config })
+/** Returns the settings as `git config --list -z` prints them. Git parses only a config that `plainSettings` cannot parse. */
+async function parseConfig(git: Git, config: Buffer): Promise<string[]> {
+  const plain = plainSettings(config.toString('latin1'))
+  if (plain) return plain.map((each) => each.join('\n'))
+  return runGitConfig(git, ['--file', '-', '--no-includes', '--list'], { input: config })
+}
 
 async function runGitConfig(git: Git, args: readonly string[], call: GitCall): Promise<string[]> {
   const output = await git.run(['config', '-z', ...args], { ...call, mayFindNothing: true })

@@ -20,12 +20,26 @@ describe('reading again', () => {
     for (const forge of forges.splice(0)) await forge.stop()
   })
 
-  /** Starts a forge with many issues and reads it once. With a small `maxPageSize`, few issues make several pages. */
-  async function scene(count: number, how: { dialect?: Dialect; maxPageSize?: number } = {}) {
+  type SceneOptions = { dialect?: Dialect; maxPageSize?: number }
+
+  /** Starts a forge with many issues. With a small `maxPageSize`, few issues make several pages. */
+  async function forgeWithIssues(count: number, how: SceneOptions = {}) {
     const forge = await startForge(how)
     forges.push(forge)
     const many = addManyIssues(forge, count)
     const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
+    /** Returns the facts of a first reading of the forge in its current state. */
+    const fresh = async () => {
+      const other = new MemoryDiscussionStore()
+      await other.readAll(open(), many.name)
+      return other.snapshot()
+    }
+    return { forge, many, open, fresh }
+  }
+
+  /** Starts a forge with many issues and reads it once. */
+  async function scene(count: number, how: SceneOptions = {}) {
+    const { forge, many, open, fresh } = await forgeWithIssues(count, how)
     const store = new MemoryDiscussionStore()
     await store.readAll(open(), many.name)
     /** Reads the batches only if something changed, as an export does. Returns the number of requests. */
@@ -35,29 +49,23 @@ describe('reading again', () => {
       if (changes.stamp !== readStateOf(store.cursor)?.stamp) await store.storeAll(changes)
       return forge.requests.length - before
     }
-    /** Returns the facts of a first reading of the forge in its current state. */
-    const fresh = async () => {
-      const other = new MemoryDiscussionStore()
-      await other.readAll(open(), many.name)
-      return other.snapshot()
-    }
     return { forge, ...many, store, open, again, fresh, world: forge.world }
   }
 
   for (const [count, dialect] of [
-    [150, GITEA_1_15],
-    [200, GITEA_1_22],
+    [60, GITEA_1_15],
+    [80, GITEA_1_22],
   ] as const)
     it(`takes few requests if nothing changed in ${count} issues, and few more for a comment, on ${dialect.version}`, async (t) => {
-      const made = await scene(count, { dialect })
+      const made = await scene(count, { dialect, maxPageSize: 20 })
       const { again, open, repository, world, ann, store } = made
       // One process, which knows the version of the forge and its owners.
       const discussions = open()
       await again(discussions)
       const unchanged = await again(discussions)
       assert.ok(unchanged <= 12, `${unchanged} requests`)
-      const issue = repository.issues.get(75)!
-      const pull = repository.issues.get(100)! as ReturnType<typeof world.addPull>
+      const issue = repository.issues.get(25)!
+      const pull = repository.issues.get(30)! as ReturnType<typeof world.addPull>
       world.addLineComment(pull, world.addReview(pull, ann, 'COMMENT', 'see'), ann, 'a.txt', 1)
       await again(discussions)
       const after = async (change: () => void, most: number) => {
@@ -78,7 +86,7 @@ describe('reading again', () => {
       ]
       t.diagnostic(`unchanged ${unchanged}, with edited and new comments ${more.join(', ')} more`)
       const bodies = store.facts('issue_comments').map(({ body }) => body)
-      for (const body of ['edited 75', 'edited 100', 'a new one', 'another'])
+      for (const body of ['edited 25', 'edited 30', 'a new one', 'another'])
         assert.ok(bodies.includes(body), body)
       assert.deepEqual(store.snapshot(), await made.fresh())
     })
@@ -216,10 +224,7 @@ describe('reading again', () => {
     })
 
   /** Adds a reviewed pull request. `changeUnreported` makes changes that no listing of the forge reports. */
-  async function sceneWithReview(
-    count: number,
-    how: { dialect?: Dialect; maxPageSize?: number } = {},
-  ) {
+  async function sceneWithReview(count: number, how: SceneOptions = {}) {
     const made = await scene(count, how)
     const { repository, world, ann, again } = made
     const pull = repository.issues.get(10) as ReturnType<typeof world.addPull>
@@ -371,12 +376,12 @@ describe('reading again', () => {
   })
 
   it('returns the same facts if it is interrupted, and loses one batch each time', async () => {
-    const { name, forge, open, fresh } = await scene(100, { maxPageSize: 20 })
+    const { many, forge, open, fresh } = await forgeWithIssues(100, { maxPageSize: 20 })
     const interrupted = new MemoryDiscussionStore()
     let [runs, done] = [0, false]
     const before = forge.requests.length
     while (!done) {
-      const batches = await interrupted.readAll(open(), name, 2)
+      const batches = await interrupted.readAll(open(), many.name, 2)
       done = readStateOf(interrupted.cursor)?.isComplete === true || batches < 2
       runs++
     }
@@ -391,10 +396,10 @@ describe('reading again', () => {
   })
 
   it('reports its progress', async () => {
-    const { name, open } = await scene(120)
+    const { many, open } = await forgeWithIssues(120)
     const store = new MemoryDiscussionStore()
     const progress: string[] = []
-    const changes = await open().findChanges(name, store, signal)
+    const changes = await open().findChanges(many.name, store, signal)
     for await (const batch of changes.batches()) {
       store.store(batch)
       progress.push(`${batch.progress.read}/${batch.progress.total}`)

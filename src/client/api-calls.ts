@@ -101,6 +101,8 @@ function createOctokit({ url, vendor, userAgent }: Server, send: Send) {
 
 /** No response of this API is nearly as long. */
 const MAX_BODY_BYTES = 256 * 1024 * 1024
+/** An error may have a message for each of many repositories. */
+const MAX_ERROR_BYTES = 16 * 1024 * 1024
 
 /**
  * Returns a `fetch` that reads the body up to a limit, and rejects if that of a success breaks off: Octokit would take it for an
@@ -118,11 +120,12 @@ const withWholeBodies =
 
 async function readBody(body: ReadableStream<Uint8Array>, isSuccess: boolean, url: string) {
   const chunks: Uint8Array[] = []
+  const limit = isSuccess ? MAX_BODY_BYTES : MAX_ERROR_BYTES
   let size = 0
   try {
     for await (const chunk of body) {
       size += chunk.length
-      if (size > MAX_BODY_BYTES) throw notThisApi(url)
+      if (size > limit) throw notThisApi(url)
       chunks.push(chunk)
     }
   } catch (error) {

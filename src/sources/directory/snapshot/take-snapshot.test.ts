@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cp, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { looseObjects } from '../../../../test/support/loose-objects.ts'
 import {
   commit,
   incompressible,
@@ -68,18 +69,21 @@ test('loose objects are packed with their content, however git has compressed th
   const here = snapshotScene(t)
   initBare(here.dir)
   const manual = readFileSync(join(import.meta.dirname, '../../../../docs/OPERATIONS.md'), 'utf8')
-  for (const level of [0, 1, 6, 9])
-    for (const [at, length] of [200, 900, 3000, 50_000].entries()) {
+  for (const level of [0, 1, 6, 9]) {
+    const files = [200, 900, 3000, 50_000].flatMap((length, at) => {
       const start = 100 * level + 10 * at
       // The second one repeats the header of the object.
-      for (const text of [
-        manual.slice(start, start + length),
-        `blob ${length}`.repeat(length / 8),
-      ]) {
-        const config = ['-c', `core.looseCompression=${level}`]
-        plainGit(here.dir, [...config, 'hash-object', '-w', '--stdin'], text)
-      }
-    }
+      const texts = [manual.slice(start, start + length), `blob ${length}`.repeat(length / 8)]
+      return texts.map((text, n) => {
+        const file = join(here.root, `${level}-${length}-${n}`)
+        writeFileSync(file, text)
+        return file
+      })
+    })
+    const command = ['hash-object', '-w', '--no-filters', '--stdin-paths']
+    const config = ['-c', `core.looseCompression=${level}`]
+    plainGit(here.dir, [...config, ...command], files.join('\n'))
+  }
   const copy = join(await here.writeOut(), 'Engine.git')
   plainGit(copy, ['fsck', '--full', '--strict'])
   const contents = ['cat-file', '--batch-all-objects', '--batch']
@@ -93,8 +97,8 @@ test('loose objects are packed with their content, however git has compressed th
 test('an error for packs that do not fit on the disk has their path', needsMount, async (t) => {
   const here = snapshotScene(t)
   initBare(here.dir)
-  for (let at = 0; at < 30; at++)
-    plainGit(here.dir, ['hash-object', '-w', '--stdin'], `${at}${incompressible(50_000)}`)
+  const { writeBlob } = looseObjects(here.dir)
+  for (let at = 0; at < 30; at++) writeBlob(`${at}${incompressible(50_000)}`)
   const { path } = smallDisk(t, 1)
   const take = takeSnapshot(await here.examineRepository(), path, { git: here.git, signal })
   await assert.rejects(take, (error) => {

@@ -115,21 +115,24 @@ async function writeRef(dir: string, name: string, oid: string): Promise<void> {
 const MIB = 2 ** 20
 
 test("files beyond GitHub's limits are named with path and commit, in all refs and in the wiki", async (t) => {
+  const within = snapshotScene(t)
+  initBare(within.dir)
+  commitZeros(within.dir, 'refs/heads/main', 'exactly.bin', 100 * MIB)
+  assert.equal(await warningOf(within), null)
+
   const here = snapshotScene(t)
   initBare(here.dir)
   const wikiDir = here.dir.replace('.git', '.wiki.git')
   makeWiki(wikiDir)
-  commitZeros(here.dir, 'refs/heads/main', 'exactly.bin', 100 * MIB)
-  assert.equal(await warningOf(here, { wikiDir }), null)
   const refused = commitZeros(here.dir, 'refs/heads/main', 'data/größer als 400.bin', 400 * MIB + 1)
   // The file is only in the history of the branch.
   commit(here.dir, 'refs/heads/main', 'removed')
   const rejected = commitZeros(here.dir, 'refs/pull/7/head', 'large file.bin', 100 * MIB + 1)
-  const ofWiki = commitZeros(wikiDir, 'refs/heads/master', 'video.mp4', 101 * MIB)
+  const ofWiki = commitZeros(wikiDir, 'refs/heads/master', 'video.mp4', 100 * MIB + 1)
   assert.deepEqual((await warningOf(here, { wikiDir }))?.split('; '), [
     `GitHub's importers refuse files of more than 400 MiB: data/größer als 400.bin in ${refused} (419 MB)`,
     `GitHub rejects files of more than 100 MiB after an import: large file.bin in ${rejected} (105 MB)`,
-    `wiki: GitHub rejects files of more than 100 MiB after an import: video.mp4 in ${ofWiki} (106 MB)`,
+    `wiki: GitHub rejects files of more than 100 MiB after an import: video.mp4 in ${ofWiki} (105 MB)`,
   ])
 })
 
@@ -137,14 +140,14 @@ test('a large file of a lender is not attributed to a repository that does not u
   const here = snapshotScene(t)
   const lender = join(here.root, 'lender.git')
   initBare(lender)
-  const used = commitZeros(lender, 'refs/heads/main', 'used.bin', 101 * MIB)
-  commitZeros(lender, 'refs/heads/main', 'other.bin', 102 * MIB)
+  const used = commitZeros(lender, 'refs/heads/main', 'used.bin', 100 * MIB + 1)
+  commitZeros(lender, 'refs/heads/main', 'other.bin', 101 * MIB)
   initBare(here.dir)
   await writeFile(join(here.dir, 'objects/info/alternates'), `${lender}/objects\n`)
   assert.equal(await warningOf(here), null)
   await writeRef(here.dir, 'refs/heads/main', used)
   const text = 'GitHub rejects files of more than 100 MiB after an import'
-  assert.equal(await warningOf(here), `${text}: used.bin in ${used} (106 MB)`)
+  assert.equal(await warningOf(here), `${text}: used.bin in ${used} (105 MB)`)
 })
 
 test('commits and pushes are measured as they are stored; names by their bytes', async (t) => {

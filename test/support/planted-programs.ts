@@ -37,7 +37,7 @@ const KEYS_THAT_RUN = [
 
 /** Aliases and pagers: their value is a command line that starts with `!`. */
 const COMMANDS_THAT_RUN = [
-  ...['cat-file', 'config', 'for-each-ref', 'ls-tree', 'pack-objects', 'rev-list', 'verify-pack'],
+  ...['cat-file', 'config', 'for-each-ref', 'ls-tree', 'pack-objects', 'rev-list', 'index-pack'],
 ].flatMap((command) => [`alias.${command}`, `pager.${command}`])
 
 const HOOKS = [

@@ -69,8 +69,11 @@ async function hashPackedObjects(
 ): Promise<void> {
   const { dir, files } = repository
   const call = { dir, signal, timeoutMs: LONG_TIMEOUT_MS }
-  for (const { path } of files.filter(({ kind }) => kind === 'idx'))
-    await withNamedErrors(repository, signal, () => git.run(['verify-pack', join(dir, path)], call))
+  // This is what `git verify-pack` runs.
+  for (const { path } of files.filter(({ kind }) => kind === 'pack'))
+    await withNamedErrors(repository, signal, () =>
+      git.run(['index-pack', '--verify', join(dir, path)], call),
+    )
 }
 
 /**

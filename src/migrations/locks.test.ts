@@ -105,6 +105,8 @@ onEachEngine('locks', (engine) => {
 
   test('a repository stays locked while another migration holds a lock on it', async (t) => {
     const { host, parts, viewer, start, rows } = await scene(t, engine)
+    // It is quoted in the config, so that git has to parse it.
+    await host.git(['config', 'quoted.value', 'a; b'], { dir: host.path('alice/site') })
     const alice = await viewer('alice')
     const first = await start('alice')
     // The second migration starts after the release of the first has read the locks, and before it unlocks the repository.

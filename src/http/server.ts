@@ -8,6 +8,7 @@ import { MAX_LIST_LENGTH } from '../wire/schema.ts'
 import { describeApi } from './description/describe-api.ts'
 import { apiHeaders, mediaTypeChooser, watchForwarding } from './middleware/api-headers.ts'
 import * as authentication from './middleware/authenticate.ts'
+import { compileAtFirstRequest } from './middleware/compile-validators.ts'
 import {
   concurrencyLimit,
   createAdmission,
@@ -206,6 +207,7 @@ function fastifyOptions(trustedProxies: string[]) {
     forceCloseConnections: 'idle' as const,
     // Requests that arrive while the server closes get a normal response.
     return503OnClosing: false,
+    schemaController: { compilersFactory: compileAtFirstRequest() },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
   }
 }

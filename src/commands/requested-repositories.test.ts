@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { onSqlite, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
@@ -8,7 +8,7 @@ import { findRequestedRepositories } from './requested-repositories.ts'
 
 const oneCase = { skip: process.platform === 'darwin' && 'the file system disregards case' }
 
-onEachEngine('a repository on the command line', (engine) => {
+onSqlite('a repository on the command line', (engine) => {
   test('of an owner that differs only by case from a served one is refused', oneCase, async (t) => {
     const { db } = await openDatabase(t, engine)
     const host = await gitHost()

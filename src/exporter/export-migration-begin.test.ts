@@ -20,8 +20,8 @@ import { exportHandlers } from './export-migration.ts'
 const REPOSITORIES = { 'alice/site': 'one', 'alice/blog': 'one' }
 const NAMES = Object.keys(REPOSITORIES)
 
-onEachEngine('a migration begins', (engine) => {
-  test('with a job for each repository if none was exported before', async (t) => {
+onEachEngine('a migration begins', (engine, testOnSqlite) => {
+  testOnSqlite('with a job for each repository if none was exported before', async (t) => {
     const { db, host, start, work } = await exportScene(t, REPOSITORIES, engine)
     const id = await start(NAMES)
     await work()
@@ -33,7 +33,7 @@ onEachEngine('a migration begins', (engine) => {
     assert.deepEqual([host.examined, host.segmentsMade.toSorted()], [[], NAMES.toSorted()])
   })
 
-  test('by finding unchanged repositories, and examines each once', async (t) => {
+  testOnSqlite('by finding unchanged repositories, and examines each once', async (t) => {
     const { db, host, start, work, keysInStore } = await exportScene(t, REPOSITORIES, engine)
     await start(NAMES)
     await work()
@@ -73,7 +73,7 @@ onEachEngine('a migration begins', (engine) => {
     assert.deepEqual(await outcomesByName(db, id), reused)
   })
 
-  test('with a job for a repository that changed since the last sync', async (t) => {
+  testOnSqlite('with a job for a repository that changed since the last sync', async (t) => {
     const { db, host, start, work, archive } = await exportScene(t, REPOSITORIES, engine)
     await start(NAMES)
     await work()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
-import { onEachEngine } from '../../test/support/databases.ts'
+import { onEachEngine, onSqlite } from '../../test/support/databases.ts'
 import {
   assertExported,
   endOf,
@@ -164,7 +164,7 @@ test('a permanent error of the host skips the repository with the reason', async
   assert.deepEqual(await outcomesByName(db, id), expected)
 })
 
-onEachEngine('a disk that stays full', (engine) => {
+onSqlite('a disk that stays full', (engine) => {
   test('fails the migration without a path of the host', async (t) => {
     const { db, host, start, work } = await exportScene(t, SITE, engine)
     const id = await start(['alice/site'])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
-import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { onSqlite, openDatabase } from '../../test/support/databases.ts'
 import { exportScene } from '../../test/support/export-scene.ts'
 import { until } from '../../test/support/export-story.ts'
 import { gitHost } from '../../test/support/git-host.ts'
@@ -84,7 +84,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   }
 }
 
-onEachEngine('a repository that the owner of a migration may no longer read', (engine) => {
+onSqlite('a repository that the owner of a migration may no longer read', (engine) => {
   const REASON = 'the account that started the migration may no longer read it'
 
   for (const [how, isExportedBefore] of [
@@ -110,7 +110,7 @@ onEachEngine('a repository that the owner of a migration may no longer read', (e
   })
 })
 
-onEachEngine('a repository that cannot be exported', (engine) => {
+onSqlite('a repository that cannot be exported', (engine) => {
   test('is known like one that failed its check, until it is exported', async (t) => {
     const { db, host, start, work } = await exportScene(t, { 'alice/site': '1' }, engine)
     const known = async () =>

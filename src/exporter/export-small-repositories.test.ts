@@ -13,7 +13,7 @@ import { exportHandlers } from './export-migration.ts'
 const NAMES = Array.from({ length: 80 }, (_, index) => `alice/r${index}`)
 const REPOSITORIES = Object.fromEntries(NAMES.map((name) => [name, 'one']))
 
-onEachEngine('many small repositories', (engine) => {
+onEachEngine('many small repositories', (engine, testOnSqlite) => {
   test('share jobs; those that cannot be exported so get their own', async (t) => {
     const { db, host, queue, start, work, keysInStore } = await exportScene(t, REPOSITORIES, engine)
     const [first] = NAMES
@@ -44,7 +44,7 @@ onEachEngine('many small repositories', (engine) => {
     assert.equal((await keysInStore()).length, kept + 78 + 2, 'segments, metadata, manifest')
   })
 
-  test('get jobs of their own after a failure', async (t) => {
+  testOnSqlite('get jobs of their own after a failure', async (t) => {
     const { db, host, queue, parts, start } = await exportScene(t, REPOSITORIES, engine)
     const payload = { migrationId: await start(NAMES), positions: [7, 9] }
     const { run } = exportHandlers(parts)[EXPORT_SMALL_REPOSITORIES]!

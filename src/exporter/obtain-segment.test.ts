@@ -72,8 +72,8 @@ async function setUp(t: TestContext, engine: 'sqlite' | 'postgres') {
   return { db, state, obtain, aborter }
 }
 
-onEachEngine('the segment of a repository', (engine) => {
-  test('is made once, and reused while nothing changes', async (t) => {
+onEachEngine('the segment of a repository', (engine, testOnSqlite) => {
+  testOnSqlite('is made once, and reused while nothing changes', async (t) => {
     const { db, state, obtain } = await setUp(t, engine)
     const made = await obtain()
     assert.deepEqual({ ...made, segmentKey: '' }, { segmentKey: '', reused: false, bytes: 100 })
@@ -83,18 +83,21 @@ onEachEngine('the segment of a repository', (engine) => {
     assert.deepEqual([state.examinations, state.progress.length], [2, 1])
   })
 
-  test('is made again after a change, given the state that was verified last', async (t) => {
-    const { db, state, obtain } = await setUp(t, engine)
-    const first = await obtain()
-    state.fingerprint = 'second'
-    const second = await obtain()
-    assert.notEqual(second.segmentKey, first.segmentKey)
-    assert.deepEqual(state.lastVerified, [undefined, 'first'])
-    // Both segments were created at the same time, so either may count as the newest.
-    assert.match(String(await lastVerified(db, 7)), /first|second/)
-  })
+  testOnSqlite(
+    'is made again after a change, given the state that was verified last',
+    async (t) => {
+      const { db, state, obtain } = await setUp(t, engine)
+      const first = await obtain()
+      state.fingerprint = 'second'
+      const second = await obtain()
+      assert.notEqual(second.segmentKey, first.segmentKey)
+      assert.deepEqual(state.lastVerified, [undefined, 'first'])
+      // Both segments were created at the same time, so either may count as the newest.
+      assert.match(String(await lastVerified(db, 7)), /first|second/)
+    },
+  )
 
-  test('is reused when the repository returns to an earlier state', async (t) => {
+  testOnSqlite('is reused when the repository returns to an earlier state', async (t) => {
     const { state, obtain } = await setUp(t, engine)
     const first = await obtain()
     state.fingerprint = 'second'
@@ -132,16 +135,19 @@ onEachEngine('the segment of a repository', (engine) => {
     assert.deepEqual(state.deleted, [])
   })
 
-  test('is not recorded if the repository cannot be read or the export is aborted', async (t) => {
-    const { db, state, obtain, aborter } = await setUp(t, engine)
-    state.onMake = async () => {
-      throw new Unreadable('alice/site: HEAD is missing')
-    }
-    await assert.rejects(obtain(), Unreadable)
-    state.onMake = async () => aborter.abort(new Error('cancelled'))
-    await assert.rejects(obtain(), /cancelled/)
-    assert.equal((await findSegments(db, ['first'])).size, 0)
-  })
+  testOnSqlite(
+    'is not recorded if the repository cannot be read or the export is aborted',
+    async (t) => {
+      const { db, state, obtain, aborter } = await setUp(t, engine)
+      state.onMake = async () => {
+        throw new Unreadable('alice/site: HEAD is missing')
+      }
+      await assert.rejects(obtain(), Unreadable)
+      state.onMake = async () => aborter.abort(new Error('cancelled'))
+      await assert.rejects(obtain(), /cancelled/)
+      assert.equal((await findSegments(db, ['first'])).size, 0)
+    },
+  )
 
   test('is made again if it is swept while the repository is examined', async (t) => {
     const { db, state, obtain } = await setUp(t, engine)

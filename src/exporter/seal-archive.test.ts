@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../../test/support/databases.ts'
+import { onSqlite } from '../../test/support/databases.ts'
 import {
   assertExported,
   endOf,
@@ -22,7 +22,7 @@ import { withName } from './seal-archive.ts'
 const TWO = { 'alice/site': 'one', 'alice/blog': 'two' }
 const NAMES = Object.keys(TWO)
 
-onEachEngine('an archive', (engine) => {
+onSqlite('an archive', (engine) => {
   test('has the metadata first, then the repositories, and the manifest last', async (t) => {
     const { db, start, work, archive } = await exportScene(t, TWO, engine)
     const id = await start(NAMES)
@@ -100,7 +100,7 @@ async function countsOf(db: Db, id: number) {
   return { exported, reused, skipped, failed }
 }
 
-onEachEngine('a partial archive', (engine) => {
+onSqlite('a partial archive', (engine) => {
   test('fails if all repositories were skipped', async (t) => {
     const { db, host, start, work, keysInStore } = await exportScene(t, TWO, engine)
     host.onMake = (fullName) => Promise.reject(new Unreadable(`${fullName}: it is damaged`))

@@ -34,8 +34,8 @@ async function scene(t: TestContext, engine: Engine) {
   }
 }
 
-onEachEngine('the end of a migration', (engine) => {
-  test('is recorded for the webhooks of its owner, for every outcome', async (t) => {
+onEachEngine('the end of a migration', (engine, testOnSqlite) => {
+  testOnSqlite('is recorded for the webhooks of its owner, for every outcome', async (t) => {
     const { db, host, parts, start, work, webhook, recordedEvents, waiting } = await scene(
       t,
       engine,

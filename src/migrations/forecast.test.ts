@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../../test/support/databases.ts'
+import { onSqlite } from '../../test/support/databases.ts'
 import { exportScene } from '../../test/support/export-scene.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import { recordHeartbeat } from '../queue/process-store.ts'
@@ -10,7 +10,7 @@ import { DEFAULT_OPTIONS } from './migration.ts'
 
 const GIB = 2 ** 30
 
-onEachEngine('a preflight', (engine) => {
+onSqlite('a preflight', (engine) => {
   test('warns of an archive that is too large for GitHub', async (t) => {
     const { db, parts } = await exportScene(t, { 'alice/a': '1', 'alice/b': '2' }, engine)
     const scope = { owner: await ensureAccount(db, 'alice', 0) }

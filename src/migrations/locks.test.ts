@@ -74,7 +74,7 @@ function interrupted(git: Git, happening: () => Promise<void>): Git {
   }
 }
 
-onEachEngine('locks', (engine) => {
+onEachEngine('locks', (engine, testOnSqlite) => {
   test('are listed for owners of the organization of the repository, but for no other members', async (t) => {
     const { db, viewer, start } = await scene(t, engine)
     const [alice, carol, dave] = await Promise.all(['alice', 'carol', 'dave'].map(viewer))
@@ -134,37 +134,43 @@ onEachEngine('locks', (engine) => {
     }
   })
 
-  test('the lock of a missing repository stays recorded until it was removed', async (t) => {
-    const { host, parts, viewer, start, rows } = await scene(t, engine)
-    const [here, away] = [join(host.root, 'alice'), join(host.root, '../away')]
-    const { id } = await start('alice')
-    await rename(here, away)
-    await unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
-    await reconcileReleasedLocks(parts)
-    assert.equal((await rows()).length, 1)
-    await rename(away, here)
-    assert.equal(await isLocked(host, 'alice/site'), true)
-    await reconcileReleasedLocks(parts)
-    assert.deepEqual(await rows(), [])
-    await host.push('alice/site', { a: '2' })
-    await host.push('alice/site.wiki', { 'Home.md': '2' })
-  })
+  testOnSqlite(
+    'the lock of a missing repository stays recorded until it was removed',
+    async (t) => {
+      const { host, parts, viewer, start, rows } = await scene(t, engine)
+      const [here, away] = [join(host.root, 'alice'), join(host.root, '../away')]
+      const { id } = await start('alice')
+      await rename(here, away)
+      await unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
+      await reconcileReleasedLocks(parts)
+      assert.equal((await rows()).length, 1)
+      await rename(away, here)
+      assert.equal(await isLocked(host, 'alice/site'), true)
+      await reconcileReleasedLocks(parts)
+      assert.deepEqual(await rows(), [])
+      await host.push('alice/site', { a: '2' })
+      await host.push('alice/site.wiki', { 'Home.md': '2' })
+    },
+  )
 
-  test('the lock of a repository that is no longer served is removed, and stays recorded until then', async (t) => {
-    const { host, parts, viewer, start, rows } = await scene(t, engine)
-    const withdrawn = { ...parts, source: { ...parts.source, find: async () => undefined } }
-    await start('alice', { lockTtlMs: -1 })
-    await reconcileReleasedLocks(withdrawn)
-    assert.deepEqual(await rows(), [])
-    assert.equal(await isLocked(host, 'alice/site'), false)
-    const { id } = await start('alice')
-    assert.equal(await isLocked(host, 'alice/site'), true)
-    const site = { owner: 'ALICE', name: 'Site' }
-    assert.equal(await removeLocks(withdrawn, site, { forget: true }), true)
-    assert.equal(await isLocked(host, 'alice/site'), false)
-    const unlocking = unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
-    await assert.rejects(unlocking, NotFound)
-  })
+  testOnSqlite(
+    'the lock of a repository that is no longer served is removed, and stays recorded until then',
+    async (t) => {
+      const { host, parts, viewer, start, rows } = await scene(t, engine)
+      const withdrawn = { ...parts, source: { ...parts.source, find: async () => undefined } }
+      await start('alice', { lockTtlMs: -1 })
+      await reconcileReleasedLocks(withdrawn)
+      assert.deepEqual(await rows(), [])
+      assert.equal(await isLocked(host, 'alice/site'), false)
+      const { id } = await start('alice')
+      assert.equal(await isLocked(host, 'alice/site'), true)
+      const site = { owner: 'ALICE', name: 'Site' }
+      assert.equal(await removeLocks(withdrawn, site, { forget: true }), true)
+      assert.equal(await isLocked(host, 'alice/site'), false)
+      const unlocking = unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
+      await assert.rejects(unlocking, NotFound)
+    },
+  )
 
   test('an operator can forget the lock of a missing repository, but not while the source is unreadable', async (t) => {
     const { host, parts, start, rows } = await scene(t, engine)
@@ -181,26 +187,32 @@ onEachEngine('locks', (engine) => {
     assert.deepEqual(await rows(), [])
   })
 
-  test('the lock of a repository whose name changed its case on disk is removed', async (t) => {
-    const { host, parts, start, rows } = await scene(t, engine)
-    await start('alice')
-    for (const part of ['.git', '.wiki.git'])
-      await rename(join(host.root, `alice/site${part}`), join(host.root, `alice/Site${part}`))
-    assert.equal(await removeLocks(parts, { owner: 'alice', name: 'site' }), true)
-    assert.deepEqual(await rows(), [])
-    assert.equal(await isLocked(host, 'alice/Site'), false)
-  })
+  testOnSqlite(
+    'the lock of a repository whose name changed its case on disk is removed',
+    async (t) => {
+      const { host, parts, start, rows } = await scene(t, engine)
+      await start('alice')
+      for (const part of ['.git', '.wiki.git'])
+        await rename(join(host.root, `alice/site${part}`), join(host.root, `alice/Site${part}`))
+      assert.equal(await removeLocks(parts, { owner: 'alice', name: 'site' }), true)
+      assert.deepEqual(await rows(), [])
+      assert.equal(await isLocked(host, 'alice/Site'), false)
+    },
+  )
 
-  test('the end of a migration removes the lock of a repository whose name changed its case', async (t) => {
-    const { host, parts, viewer, start, rows } = await scene(t, engine)
-    const { id } = await start('alice')
-    const path = (name: string, part: string) => join(host.root, `alice/${name}${part}`)
-    for (const part of ['.git', '.wiki.git']) await rename(path('site', part), path('Site', part))
-    await unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
-    assert.deepEqual(await rows(), [])
-    for (const name of ['alice/Site', 'alice/Site.wiki'])
-      assert.equal(await isLocked(host, name), false, name)
-  })
+  testOnSqlite(
+    'the end of a migration removes the lock of a repository whose name changed its case',
+    async (t) => {
+      const { host, parts, viewer, start, rows } = await scene(t, engine)
+      const { id } = await start('alice')
+      const path = (name: string, part: string) => join(host.root, `alice/${name}${part}`)
+      for (const part of ['.git', '.wiki.git']) await rename(path('site', part), path('Site', part))
+      await unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
+      assert.deepEqual(await rows(), [])
+      for (const name of ['alice/Site', 'alice/Site.wiki'])
+        assert.equal(await isLocked(host, name), false, name)
+    },
+  )
 
   test('a lock that is taken while another is released is not deleted with it', async (t) => {
     const { host, parts, start, rows } = await scene(t, engine)
@@ -236,7 +248,7 @@ onEachEngine('locks', (engine) => {
     assert.equal(await isLocked(host, 'alice/site.wiki'), true)
   })
 
-  test('are applied without a request to the forge', async (t) => {
+  testOnSqlite('are applied without a request to the forge', async (t) => {
     const { host, parts, start } = await scene(t, engine)
     const { source } = parts
     const { id } = await start('alice')
@@ -268,56 +280,65 @@ onEachEngine('locks', (engine) => {
     assert.deepEqual(await locked(), [false, false, false])
   })
 
-  test('a lock that is released while its repository is unreadable is removed later', async (t) => {
-    const { host, parts, start, rows } = await scene(t, engine)
-    await start('alice', { lockTtlMs: -1 })
-    const config = join(host.path('alice/site'), 'config')
-    await rename(config, `${config}.away`)
-    await writeFile(config, '[unfinished hideRefs')
-    await assert.rejects(reconcileReleasedLocks(parts), /^Unreadable: alice\/site: bad config/)
-    assert.equal((await rows()).length, 1)
-    await rename(`${config}.away`, config)
-    await reconcileReleasedLocks(parts)
-    assert.deepEqual(await rows(), [])
-    assert.equal(await isLocked(host, 'alice/site'), false)
-  })
+  testOnSqlite(
+    'a lock that is released while its repository is unreadable is removed later',
+    async (t) => {
+      const { host, parts, start, rows } = await scene(t, engine)
+      await start('alice', { lockTtlMs: -1 })
+      const config = join(host.path('alice/site'), 'config')
+      await rename(config, `${config}.away`)
+      await writeFile(config, '[unfinished hideRefs')
+      await assert.rejects(reconcileReleasedLocks(parts), /^Unreadable: alice\/site: bad config/)
+      assert.equal((await rows()).length, 1)
+      await rename(`${config}.away`, config)
+      await reconcileReleasedLocks(parts)
+      assert.deepEqual(await rows(), [])
+      assert.equal(await isLocked(host, 'alice/site'), false)
+    },
+  )
 
-  test('a failure to unlock names the repository, and the other locks are removed', async (t) => {
-    const { host, parts, start, rows } = await scene(t, engine)
-    for (const login of ['alice', 'bob']) await start(login, { lockTtlMs: -1 })
-    const { source } = parts
-    const reconcileLock: typeof source.reconcileLock = (repository, isWanted) =>
-      repository.owner === 'alice'
-        ? Promise.reject(new Error('too many open files'))
-        : source.reconcileLock(repository, isWanted)
-    await assert.rejects(
-      reconcileReleasedLocks({ ...parts, source: { ...source, reconcileLock } }),
-      {
-        message: 'locks could not be updated: alice/site: too many open files',
-      },
-    )
-    assert.equal((await rows()).length, 1)
-    assert.equal(await isLocked(host, 'bob/site'), false)
-    await reconcileReleasedLocks(parts)
-    assert.deepEqual(await rows(), [])
-  })
+  testOnSqlite(
+    'a failure to unlock names the repository, and the other locks are removed',
+    async (t) => {
+      const { host, parts, start, rows } = await scene(t, engine)
+      for (const login of ['alice', 'bob']) await start(login, { lockTtlMs: -1 })
+      const { source } = parts
+      const reconcileLock: typeof source.reconcileLock = (repository, isWanted) =>
+        repository.owner === 'alice'
+          ? Promise.reject(new Error('too many open files'))
+          : source.reconcileLock(repository, isWanted)
+      await assert.rejects(
+        reconcileReleasedLocks({ ...parts, source: { ...source, reconcileLock } }),
+        {
+          message: 'locks could not be updated: alice/site: too many open files',
+        },
+      )
+      assert.equal((await rows()).length, 1)
+      assert.equal(await isLocked(host, 'bob/site'), false)
+      await reconcileReleasedLocks(parts)
+      assert.deepEqual(await rows(), [])
+    },
+  )
 
-  test('a repository that cannot be locked is named, and the migration is not started', async (t) => {
-    const { db, host, start } = await scene(t, engine)
-    const dir = host.path('alice/site')
-    await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
-    await host.write(dir, 'config.worktree', '[receive]\n\thideRefs = !refs/\n')
-    await assert.rejects(start('alice'), (error) => {
-      assert.ok(error instanceof InvalidRequest)
-      const message =
-        'alice/site cannot be locked: its config.worktree shows refs again that a lock hides'
-      const fault = { field: 'repositories', code: 'unprocessable', index: 0, message }
-      assert.deepEqual(error.errors, [fault])
-      return true
-    })
-    assert.deepEqual(await db.selectFrom('migrations').select('id').execute(), [])
-    assert.equal(await isLocked(host, 'alice/site'), false)
-  })
+  testOnSqlite(
+    'a repository that cannot be locked is named, and the migration is not started',
+    async (t) => {
+      const { db, host, start } = await scene(t, engine)
+      const dir = host.path('alice/site')
+      await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
+      await host.write(dir, 'config.worktree', '[receive]\n\thideRefs = !refs/\n')
+      await assert.rejects(start('alice'), (error) => {
+        assert.ok(error instanceof InvalidRequest)
+        const message =
+          'alice/site cannot be locked: its config.worktree shows refs again that a lock hides'
+        const fault = { field: 'repositories', code: 'unprocessable', index: 0, message }
+        assert.deepEqual(error.errors, [fault])
+        return true
+      })
+      assert.deepEqual(await db.selectFrom('migrations').select('id').execute(), [])
+      assert.equal(await isLocked(host, 'alice/site'), false)
+    },
+  )
 
   test('a cancel succeeds although a repository cannot be unlocked, even its own', async (t) => {
     const { host, parts, start, rows } = await scene(t, engine)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { onSqlite, openDatabase } from '../../test/support/databases.ts'
 import { repositoryFacts } from '../../test/support/facts.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
@@ -27,7 +27,7 @@ async function start(db: Db, sizes: number[], options: Partial<MigrationOptions>
   return id
 }
 
-onEachEngine('progress', (engine) => {
+onSqlite('progress', (engine) => {
   async function scene(t: TestContext) {
     const { db } = await openDatabase(t, engine)
     const id = await start(db, [10, 20, 70])

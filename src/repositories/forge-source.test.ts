@@ -68,9 +68,9 @@ async function scene(t: TestContext, engine: Engine, dialect = GITEA_1_22) {
   }
 }
 
-onEachEngine('repositories that a forge serves', (engine) => {
+onEachEngine('repositories that a forge serves', (engine, testOnSqlite) => {
   for (const dialect of [GITEA_1_15, GITEA_1_22])
-    test(`have the names and facts of the forge: ${dialect.version}`, async (t) => {
+    testOnSqlite(`have the names and facts of the forge: ${dialect.version}`, async (t) => {
       const { db, octo, tools, sync, catalogue } = await scene(t, engine, dialect)
       const first = await sync()
       assert.deepEqual([first.found, first.read, first.refused], [2, 2, []])
@@ -99,7 +99,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
       assert.equal((await catalogue()).get('Octo/Tools')?.private, true)
     })
 
-  test('are all private if the forge requires a sign-in', async (t) => {
+  testOnSqlite('are all private if the forge requires a sign-in', async (t) => {
     const { forge, sync, catalogue, pass } = await scene(t, engine)
     await sync()
     assert.equal((await catalogue()).get('Ann/Site')?.private, false)
@@ -109,7 +109,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     assert.equal((await catalogue()).get('Ann/Site')?.private, true)
   })
 
-  test('are examined, read and locked under the names of the forge', async (t) => {
+  testOnSqlite('are examined, read and locked under the names of the forge', async (t) => {
     const { source, host } = await scene(t, engine)
     const signal = AbortSignal.timeout(60_000)
     const name = { owner: 'Octo', name: 'Tools' }
@@ -200,23 +200,26 @@ onEachEngine('repositories that a forge serves', (engine) => {
     assert.deepEqual(JSON.parse((await stored()).facts), older)
   })
 
-  test('are not marked missing because of a 404 of a proxy or a temporary 404', async (t) => {
-    const { forge, source, sync, catalogue, pass } = await scene(t, engine)
-    await sync()
-    pass(MINUTE)
-    const isSite = (path: string) =>
-      path.endsWith('/repos/Ann/Site') || path.endsWith('/repos/ann/site')
-    forge.faultFor = ({ path }) => (isSite(path) ? { response: PROXY_NOT_FOUND } : undefined)
-    await assert.rejects(source.find('ann', 'site'), RightsUnavailable)
-    let passing = 1
-    forge.faultFor = ({ path }) =>
-      isSite(path) && passing-- > 0 ? { response: NOT_FOUND } : undefined
-    assert.equal((await source.find('ann', 'site'))?.name, 'Site')
-    assert.equal(passing, -1)
-    assert.equal((await catalogue()).size, 2)
-  })
+  testOnSqlite(
+    'are not marked missing because of a 404 of a proxy or a temporary 404',
+    async (t) => {
+      const { forge, source, sync, catalogue, pass } = await scene(t, engine)
+      await sync()
+      pass(MINUTE)
+      const isSite = (path: string) =>
+        path.endsWith('/repos/Ann/Site') || path.endsWith('/repos/ann/site')
+      forge.faultFor = ({ path }) => (isSite(path) ? { response: PROXY_NOT_FOUND } : undefined)
+      await assert.rejects(source.find('ann', 'site'), RightsUnavailable)
+      let passing = 1
+      forge.faultFor = ({ path }) =>
+        isSite(path) && passing-- > 0 ? { response: NOT_FOUND } : undefined
+      assert.equal((await source.find('ann', 'site'))?.name, 'Site')
+      assert.equal(passing, -1)
+      assert.equal((await catalogue()).size, 2)
+    },
+  )
 
-  test('are not marked missing if the token may not see them', async (t) => {
+  testOnSqlite('are not marked missing if the token may not see them', async (t) => {
     const { forge, world, sync, catalogue, warnings, pass } = await scene(t, engine)
     await sync()
     world.users.get('root')!.isAdmin = false

@@ -50,7 +50,7 @@ async function catalogue({ db }: SyncParts): Promise<Record<string, string | nul
 const refresh = async (parts: SyncParts, names: RepositoryName[]) =>
   refreshRepositories(parts, names, await findByNameAsMap(parts.db, names))
 
-onEachEngine('the catalogue', (engine) => {
+onEachEngine('the catalogue', (engine, testOnSqlite) => {
   test('has the members of the members file until the file is removed', async (t) => {
     const { parts, host } = await scene(t, engine)
     const { db } = parts
@@ -106,7 +106,7 @@ onEachEngine('the catalogue', (engine) => {
     ])
   })
 
-  test('ignores a members file of a user with tokens, with a warning', async (t) => {
+  testOnSqlite('ignores a members file of a user with tokens, with a warning', async (t) => {
     const { parts, host } = await scene(t, engine)
     const alice = await ensureAccount(parts.db, 'alice', 0)
     await addToken(parts.db, alice, { name: '', expiresAt: null, now: 0 })
@@ -118,24 +118,27 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(await listMemberships(parts.db), [])
   })
 
-  test('an owner that the source reports as an organization becomes one, unless the operator changed it', async (t) => {
-    const { parts, host } = await scene(t, engine)
-    await host.repository('octo/a')
-    await host.repository('octo/b', { config: { 'godwit.ownerType': 'Organization' } })
-    await host.repository('alice/c', { config: { 'godwit.ownerType': 'Deity' } })
-    await syncCatalogue(parts)
-    const types = async () => {
-      const accounts = await listAccounts(parts.db)
-      return accounts.map(({ login, type }) => `${login} ${type}`)
-    }
-    assert.deepEqual(await types(), ['alice User', 'octo Organization'])
-    await upsertAccount(parts.db, 'octo', { type: 'User' }, 0)
-    await host.repository('octo/d', { config: { 'godwit.ownerType': 'Organization' } })
-    await syncCatalogue(parts)
-    assert.deepEqual(await types(), ['alice User', 'octo User'])
-  })
+  testOnSqlite(
+    'an owner that the source reports as an organization becomes one, unless the operator changed it',
+    async (t) => {
+      const { parts, host } = await scene(t, engine)
+      await host.repository('octo/a')
+      await host.repository('octo/b', { config: { 'godwit.ownerType': 'Organization' } })
+      await host.repository('alice/c', { config: { 'godwit.ownerType': 'Deity' } })
+      await syncCatalogue(parts)
+      const types = async () => {
+        const accounts = await listAccounts(parts.db)
+        return accounts.map(({ login, type }) => `${login} ${type}`)
+      }
+      assert.deepEqual(await types(), ['alice User', 'octo Organization'])
+      await upsertAccount(parts.db, 'octo', { type: 'User' }, 0)
+      await host.repository('octo/d', { config: { 'godwit.ownerType': 'Organization' } })
+      await syncCatalogue(parts)
+      assert.deepEqual(await types(), ['alice User', 'octo User'])
+    },
+  )
 
-  test('an account is as old as its oldest readable repository', async (t) => {
+  testOnSqlite('an account is as old as its oldest readable repository', async (t) => {
     const { parts, host } = await scene(t, engine)
     const createdAt = async () => {
       const accounts = await listAccounts(parts.db)
@@ -158,33 +161,36 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(await createdAt(), { alice: at(2019).getTime(), bob: 5 })
   })
 
-  test('has all repositories of the host, and runs no git for unchanged ones', async (t) => {
-    const { parts, host, calls } = await scene(t, engine)
-    // Only a config with an include is read by running git.
-    const config = { 'include.path': 'more' }
-    await host.repository('alice/site', { files: { a: '1' }, description: 'Ünïcode', config })
-    await host.repository('Bob/Empty')
-    const first = await syncCatalogue(parts)
-    assert.deepEqual(first, {
-      found: 2,
-      read: 2,
-      missing: 0,
-      broken: [],
-      refused: [],
-      warnings: [],
-    })
-    assert.deepEqual(await catalogue(parts), { 'alice/site': null, 'Bob/Empty': null })
+  testOnSqlite(
+    'has all repositories of the host, and runs no git for unchanged ones',
+    async (t) => {
+      const { parts, host, calls } = await scene(t, engine)
+      // Only a config with an include is read by running git.
+      const config = { 'include.path': 'more' }
+      await host.repository('alice/site', { files: { a: '1' }, description: 'Ünïcode', config })
+      await host.repository('Bob/Empty')
+      const first = await syncCatalogue(parts)
+      assert.deepEqual(first, {
+        found: 2,
+        read: 2,
+        missing: 0,
+        broken: [],
+        refused: [],
+        warnings: [],
+      })
+      assert.deepEqual(await catalogue(parts), { 'alice/site': null, 'Bob/Empty': null })
 
-    calls.count = 0
-    assert.deepEqual(await syncCatalogue(parts), { ...first, read: 0 })
-    assert.equal(calls.count, 0)
+      calls.count = 0
+      assert.deepEqual(await syncCatalogue(parts), { ...first, read: 0 })
+      assert.equal(calls.count, 0)
 
-    await host.commit(host.path('alice/site'), { b: '2' })
-    assert.deepEqual(await syncCatalogue(parts), { ...first, read: 1 })
-    assert.ok(calls.count > 0)
-  })
+      await host.commit(host.path('alice/site'), { b: '2' })
+      assert.deepEqual(await syncCatalogue(parts), { ...first, read: 1 })
+      assert.ok(calls.count > 0)
+    },
+  )
 
-  test('keeps the id of a repository that is removed and comes back', async (t) => {
+  testOnSqlite('keeps the id of a repository that is removed and comes back', async (t) => {
     const { parts, host } = await scene(t, engine)
     const dir = await host.repository('alice/site', { files: { a: '1' } })
     await syncCatalogue(parts)
@@ -198,7 +204,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.equal(after?.id, before?.id)
   })
 
-  test('lists an unreadable repository with the reason and its last facts', async (t) => {
+  testOnSqlite('lists an unreadable repository with the reason and its last facts', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/good', { files: { a: '1' } })
     await host.repository('alice/site', { files: { 'a.py': '1' }, description: 'Last' })
@@ -228,33 +234,36 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(await catalogue(parts), { 'alice/site': null })
   })
 
-  test('of owners that differ only in case, only the one with an account is listed', async (t) => {
-    const { parts, host } = await scene(t, engine)
-    await host.repository('alice/site', { files: { a: '1' } })
-    await syncCatalogue(parts)
-    await host.repository('ALICE/secret', { files: { a: '1' } })
-    await host.repository('ALICE/site', { files: { a: 'another' } })
-    const reason = 'differs only by case from alice, which is served instead; rename one'
-    const refused = [{ path: 'ALICE', reason, caseConflictWith: 'alice' }]
-    const second = await syncCatalogue(parts)
-    assert.deepEqual(second, { found: 1, read: 0, missing: 0, broken: [], refused, warnings: [] })
-    assert.deepEqual(await catalogue(parts), { 'alice/site': null })
+  testOnSqlite(
+    'of owners that differ only in case, only the one with an account is listed',
+    async (t) => {
+      const { parts, host } = await scene(t, engine)
+      await host.repository('alice/site', { files: { a: '1' } })
+      await syncCatalogue(parts)
+      await host.repository('ALICE/secret', { files: { a: '1' } })
+      await host.repository('ALICE/site', { files: { a: 'another' } })
+      const reason = 'differs only by case from alice, which is served instead; rename one'
+      const refused = [{ path: 'ALICE', reason, caseConflictWith: 'alice' }]
+      const second = await syncCatalogue(parts)
+      assert.deepEqual(second, { found: 1, read: 0, missing: 0, broken: [], refused, warnings: [] })
+      assert.deepEqual(await catalogue(parts), { 'alice/site': null })
 
-    // A refresh by name does not add them either, in any case of the name.
-    for (const owner of ['alice', 'ALICE'])
-      await refresh(
-        parts,
-        ['secret', 'site'].map((name) => ({ owner, name })),
-      )
-    assert.deepEqual(await catalogue(parts), { 'alice/site': null })
+      // A refresh by name does not add them either, in any case of the name.
+      for (const owner of ['alice', 'ALICE'])
+        await refresh(
+          parts,
+          ['secret', 'site'].map((name) => ({ owner, name })),
+        )
+      assert.deepEqual(await catalogue(parts), { 'alice/site': null })
 
-    // After alice/site is deleted, ALICE/site does not take its place.
-    await rm(host.path('alice/site'), { recursive: true })
-    assert.equal((await syncCatalogue(parts)).missing, 1)
-    assert.deepEqual(await catalogue(parts), {})
-  })
+      // After alice/site is deleted, ALICE/site does not take its place.
+      await rm(host.path('alice/site'), { recursive: true })
+      assert.equal((await syncCatalogue(parts)).missing, 1)
+      assert.deepEqual(await catalogue(parts), {})
+    },
+  )
 
-  test('fails, and marks nothing missing, if the directory does not exist', async (t) => {
+  testOnSqlite('fails, and marks nothing missing, if the directory does not exist', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })
     await syncCatalogue(parts)
@@ -264,30 +273,33 @@ onEachEngine('the catalogue', (engine) => {
     await rename(`${host.root}-renamed`, host.root)
   })
 
-  test('an error that does not concern one repository is thrown after all reads have ended', async (t) => {
-    const { parts, host } = await scene(t, engine)
-    await host.repository('alice/first', { files: { a: '1' } })
-    await host.repository('alice/second', { files: { a: '1' } })
-    const [begun, failed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    let ended = false
-    const source: Source = {
-      ...parts.source,
-      async facts(found, known) {
-        if (found.name === 'second') {
-          await begun.promise
-          failed.resolve()
-          throw new Error('no memory left')
-        }
-        begun.resolve()
-        await failed.promise
-        const facts = await parts.source.facts(found, known)
-        ended = true
-        return facts
-      },
-    }
-    await assert.rejects(syncCatalogue({ ...parts, source }), /no memory left/)
-    assert.ok(ended)
-  })
+  testOnSqlite(
+    'an error that does not concern one repository is thrown after all reads have ended',
+    async (t) => {
+      const { parts, host } = await scene(t, engine)
+      await host.repository('alice/first', { files: { a: '1' } })
+      await host.repository('alice/second', { files: { a: '1' } })
+      const [begun, failed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      let ended = false
+      const source: Source = {
+        ...parts.source,
+        async facts(found, known) {
+          if (found.name === 'second') {
+            await begun.promise
+            failed.resolve()
+            throw new Error('no memory left')
+          }
+          begun.resolve()
+          await failed.promise
+          const facts = await parts.source.facts(found, known)
+          ended = true
+          return facts
+        },
+      }
+      await assert.rejects(syncCatalogue({ ...parts, source }), /no memory left/)
+      assert.ok(ended)
+    },
+  )
 
   test('takes many new repositories of a new owner, in several batches', async (t) => {
     const { db } = await openDatabase(t, engine)
@@ -355,23 +367,26 @@ onEachEngine('the catalogue', (engine) => {
     )
   })
 
-  test('has the members of an owner as soon as one of its repositories is announced', async (t) => {
-    const { parts, host } = await scene(t, engine)
-    await host.repository('octo/tools')
-    await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\nbob\n')
-    const { warnings } = await syncRepositories(parts, [{ owner: 'octo', name: 'tools' }])
-    assert.deepEqual(
-      warnings.map(({ path }) => path),
-      ['octo/godwit-members:2'],
-    )
-    const [membership] = await listMemberships(parts.db)
-    assert.deepEqual(
-      [membership?.organization.type, membership?.member.login, membership?.role],
-      ['Organization', 'alice', 'owner'],
-    )
-  })
+  testOnSqlite(
+    'has the members of an owner as soon as one of its repositories is announced',
+    async (t) => {
+      const { parts, host } = await scene(t, engine)
+      await host.repository('octo/tools')
+      await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\nbob\n')
+      const { warnings } = await syncRepositories(parts, [{ owner: 'octo', name: 'tools' }])
+      assert.deepEqual(
+        warnings.map(({ path }) => path),
+        ['octo/godwit-members:2'],
+      )
+      const [membership] = await listMemberships(parts.db)
+      assert.deepEqual(
+        [membership?.organization.type, membership?.member.login, membership?.role],
+        ['Organization', 'alice', 'owner'],
+      )
+    },
+  )
 
-  test('reads a repository again when its wiki is announced', async (t) => {
+  testOnSqlite('reads a repository again when its wiki is announced', async (t) => {
     const { parts, host } = await scene(t, engine)
     const sync = async (...names: string[]) => {
       const named = names.map((name) => ({ owner: 'octo', name }))

@@ -47,28 +47,31 @@ async function retentionScene(t: TestContext, engine: Engine, input: Partial<Sch
   }
 }
 
-onEachEngine('retention', (engine) => {
-  test('keeps the last archive that contains a deleted repository, until a newer archive contains it', async (t) => {
-    const scene = await retentionScene(t, engine)
-    const { host, db } = scene
-    assert.equal(await scene.runNext(), 'exported')
-    host.contents.delete('alice/birds')
-    assert.equal(await scene.runNext(), 'partial')
-    const reason = 'it no longer exists, or may no longer be migrated'
-    const outcomes = { 'alice/atlas': 'reused', 'alice/birds': `skipped: ${reason}` }
-    assert.deepEqual(await outcomesByName(db, 2), outcomes)
-    assert.equal(await scene.runNext(), 'partial')
-    assert.deepEqual(await scene.archives(), [1, 3])
-    assert.deepEqual(await scene.protectedArchives(), [[1, 'alice/birds']])
-    const { files } = await scene.archive(1)
-    assert.equal(files.get('repositories/alice/birds.git/HEAD'), '1')
+onEachEngine('retention', (engine, testOnSqlite) => {
+  testOnSqlite(
+    'keeps the last archive that contains a deleted repository, until a newer archive contains it',
+    async (t) => {
+      const scene = await retentionScene(t, engine)
+      const { host, db } = scene
+      assert.equal(await scene.runNext(), 'exported')
+      host.contents.delete('alice/birds')
+      assert.equal(await scene.runNext(), 'partial')
+      const reason = 'it no longer exists, or may no longer be migrated'
+      const outcomes = { 'alice/atlas': 'reused', 'alice/birds': `skipped: ${reason}` }
+      assert.deepEqual(await outcomesByName(db, 2), outcomes)
+      assert.equal(await scene.runNext(), 'partial')
+      assert.deepEqual(await scene.archives(), [1, 3])
+      assert.deepEqual(await scene.protectedArchives(), [[1, 'alice/birds']])
+      const { files } = await scene.archive(1)
+      assert.equal(files.get('repositories/alice/birds.git/HEAD'), '1')
 
-    host.contents.set('alice/birds', '2')
-    assert.equal(await scene.runNext(), 'exported')
-    assert.deepEqual(await scene.archives(), [4])
-    assert.deepEqual(await scene.protectedArchives(), [])
-    assert.deepEqual(scene.errors, [])
-  })
+      host.contents.set('alice/birds', '2')
+      assert.equal(await scene.runNext(), 'exported')
+      assert.deepEqual(await scene.archives(), [4])
+      assert.deepEqual(await scene.protectedArchives(), [])
+      assert.deepEqual(scene.errors, [])
+    },
+  )
 
   test('does not let a protected archive expire', async (t) => {
     const scene = await retentionScene(t, engine)
@@ -80,7 +83,7 @@ onEachEngine('retention', (engine) => {
     assert.deepEqual(await scene.archives(), [1, 2])
   })
 
-  test('ignores a newer archive that skips the repository', async (t) => {
+  testOnSqlite('ignores a newer archive that skips the repository', async (t) => {
     const scene = await retentionScene(t, engine, { options: { allowPartial: true } })
     await scene.runNext()
     scene.host.contents.set('alice/birds', 'broken')
@@ -92,7 +95,7 @@ onEachEngine('retention', (engine) => {
     assert.deepEqual(await scene.protectedArchives(), [[1, 'alice/birds']])
   })
 
-  test('ignores a newer archive without the git data of the repository', async (t) => {
+  testOnSqlite('ignores a newer archive without the git data of the repository', async (t) => {
     const scene = await retentionScene(t, engine)
     await scene.runNext()
     await scene.change({ options: { excludeGitData: true } })
@@ -135,32 +138,41 @@ onEachEngine('retention', (engine) => {
     assert.deepEqual((await scene.runs(scene.schedule))[0]!.skipped.length, 2)
   })
 
-  test('reports a run as partial even while `keep` alone still retains the last copy', async (t) => {
-    const scene = await retentionScene(t, engine, { keep: 3 })
-    await scene.runNext()
-    scene.host.contents.delete('alice/birds')
-    for (let run = 2; run <= 5; run++) assert.equal(await scene.runNext(), 'partial')
-    assert.deepEqual(await scene.archives(), [1, 3, 4, 5])
-  })
+  testOnSqlite(
+    'reports a run as partial even while `keep` alone still retains the last copy',
+    async (t) => {
+      const scene = await retentionScene(t, engine, { keep: 3 })
+      await scene.runNext()
+      scene.host.contents.delete('alice/birds')
+      for (let run = 2; run <= 5; run++) assert.equal(await scene.runNext(), 'partial')
+      assert.deepEqual(await scene.archives(), [1, 3, 4, 5])
+    },
+  )
 
-  test('protects repositories removed from the schedule, and does not report later runs as partial', async (t) => {
-    const scene = await retentionScene(t, engine)
-    await scene.runNext()
-    await scene.change({ repositories: ['alice/atlas'] })
-    assert.equal(await scene.runNext(), 'exported')
-    assert.deepEqual(await scene.protectedArchives(), [[1, 'alice/birds']])
-  })
+  testOnSqlite(
+    'protects repositories removed from the schedule, and does not report later runs as partial',
+    async (t) => {
+      const scene = await retentionScene(t, engine)
+      await scene.runNext()
+      await scene.change({ repositories: ['alice/atlas'] })
+      assert.equal(await scene.runNext(), 'exported')
+      assert.deepEqual(await scene.protectedArchives(), [[1, 'alice/birds']])
+    },
+  )
 
-  test('starts a migration that fails if no repository is left, and rejects a manual run', async (t) => {
-    const scene = await retentionScene(t, engine)
-    await scene.runNext()
-    scene.host.contents.clear()
-    assert.equal(await scene.runNext(), 'failed')
-    const [failed] = await scene.runs(scene.schedule)
-    assert.match(failed!.reason!, /^alice\/atlas: it no longer exists/)
-    await assert.rejects(scene.runNow(scene.schedule), { name: 'InvalidRequest' })
-    assert.deepEqual(await scene.archives(), [1])
-  })
+  testOnSqlite(
+    'starts a migration that fails if no repository is left, and rejects a manual run',
+    async (t) => {
+      const scene = await retentionScene(t, engine)
+      await scene.runNext()
+      scene.host.contents.clear()
+      assert.equal(await scene.runNext(), 'failed')
+      const [failed] = await scene.runs(scene.schedule)
+      assert.match(failed!.reason!, /^alice\/atlas: it no longer exists/)
+      await assert.rejects(scene.runNow(scene.schedule), { name: 'InvalidRequest' })
+      assert.deepEqual(await scene.archives(), [1])
+    },
+  )
 
   test('keeps the archives of a paused schedule of an organization, but not those of a person', async (t) => {
     const scene = await retentionScene(t, engine)

@@ -34,7 +34,7 @@ async function exportedNames({ db, runs }: ScheduleScene, schedule: Schedule): P
 const loseAccess = ({ db }: ScheduleScene, login: string) =>
   db.deleteFrom('collaborators').where('login_key', '=', login).execute()
 
-onEachEngine('a schedule', (engine) => {
+onEachEngine('a schedule', (engine, testOnSqlite) => {
   test('runs once when several processes try to run it, and not before it is due', async (t) => {
     const scene = await scheduleScene(t, engine, START)
     const schedule = await scene.createSchedule()
@@ -66,7 +66,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.migrations()).length, 1)
   })
 
-  test('runs only once after several missed runs', async (t) => {
+  testOnSqlite('runs only once after several missed runs', async (t) => {
     const scene = await dueScene(t, engine)
     scene.clock.now += 10 * DAY + 3 * HOUR
     await scene.runDue()
@@ -77,34 +77,37 @@ onEachEngine('a schedule', (engine) => {
     assert.equal(nextRunAt, scene.schedule.nextRunAt + 11 * DAY)
   })
 
-  test('skips a run while the previous one has not ended, and records the skipped run', async (t) => {
-    const scene = await dueScene(t, engine)
-    const { schedule, clock } = scene
-    await scene.runDue()
-    clock.now += DAY
-    await scene.runDue()
-    const [skipped] = await scene.runs(schedule)
-    assert.deepEqual(
-      [skipped!.state, skipped!.migrationId, skipped!.reason],
-      ['skipped', null, 'migration 1 of this schedule has not ended'],
-    )
-    const manualRun = scene.runNow(schedule)
-    await assert.rejects(manualRun, ({ errors }: InvalidRequest) => {
-      assert.equal(errors[0]!.message, 'Migration 1 of this schedule has not ended.')
-      return true
-    })
-    await scene.runExports()
-    clock.now += DAY
-    await scene.runDue()
-    assert.deepEqual(
-      (await scene.runs(schedule)).map(({ state, migrationId }) => [state, migrationId]),
-      [
-        ['pending', 2],
-        ['skipped', null],
-        ['exported', 1],
-      ],
-    )
-  })
+  testOnSqlite(
+    'skips a run while the previous one has not ended, and records the skipped run',
+    async (t) => {
+      const scene = await dueScene(t, engine)
+      const { schedule, clock } = scene
+      await scene.runDue()
+      clock.now += DAY
+      await scene.runDue()
+      const [skipped] = await scene.runs(schedule)
+      assert.deepEqual(
+        [skipped!.state, skipped!.migrationId, skipped!.reason],
+        ['skipped', null, 'migration 1 of this schedule has not ended'],
+      )
+      const manualRun = scene.runNow(schedule)
+      await assert.rejects(manualRun, ({ errors }: InvalidRequest) => {
+        assert.equal(errors[0]!.message, 'Migration 1 of this schedule has not ended.')
+        return true
+      })
+      await scene.runExports()
+      clock.now += DAY
+      await scene.runDue()
+      assert.deepEqual(
+        (await scene.runs(schedule)).map(({ state, migrationId }) => [state, migrationId]),
+        [
+          ['pending', 2],
+          ['skipped', null],
+          ['exported', 1],
+        ],
+      )
+    },
+  )
 
   test('runs once for concurrent manual requests, even while paused, and keeps its next run time', async (t) => {
     const scene = await scheduleScene(t, engine, START)
@@ -204,7 +207,7 @@ onEachEngine('a schedule', (engine) => {
     )
   })
 
-  test('can change between a list and all repositories, but not have both', async (t) => {
+  testOnSqlite('can change between a list and all repositories, but not have both', async (t) => {
     const scene = await scheduleScene(t, engine, START)
     const { alice, parts } = scene
     const { id } = await scene.createSchedule({ repositories: ['atlas'] })
@@ -225,41 +228,44 @@ onEachEngine('a schedule', (engine) => {
     assert.deepEqual(listed, [false, ['alice/birds'], 'all'])
   })
 
-  test('is paused when all tokens of its account are revoked, but not when they expire', async (t) => {
-    const scene = await dueScene(t, engine)
-    const { schedule, clock, db, alice, parts } = scene
-    const token = { name: '', expiresAt: clock.now - 1, now: 0 }
-    await addToken(db, alice, token)
-    await addToken(db, alice, token)
-    await revokeToken(db, 1, clock.now)
-    await scene.runDue()
-    await scene.runExports()
-    assert.equal((await scene.runs(schedule))[0]!.state, 'exported')
-    await revokeToken(db, 2, clock.now)
-    clock.now += DAY
-    await scene.runDue()
-    const paused = await scene.reload(schedule)
-    assert.deepEqual(
-      [paused.isPaused, paused.pausedReason],
-      [true, 'every token of alice is revoked'],
-    )
-    clock.now += 9 * DAY
-    await scene.runDue()
-    assert.deepEqual(
-      (await scene.runs(schedule)).map(({ state }) => state),
-      ['failed', 'exported'],
-    )
-    await addToken(db, alice, { ...token, expiresAt: null })
-    const input = { options: {}, isPaused: false }
-    const change = () =>
-      changeSchedule({ ...parts, maxSchedules: 9 }, { owner: alice }, alice, schedule.id, input)
-    const resumed = await change()
-    assert.deepEqual([resumed.isPaused, resumed.pausedReason], [false, null])
-    // Runs that were missed while it was paused are not made up for.
-    assert.ok(resumed.nextRunAt > clock.now && resumed.nextRunAt <= clock.now + DAY)
-    await db.deleteFrom('schedules').execute()
-    await assert.rejects(change(), NotFound)
-  })
+  testOnSqlite(
+    'is paused when all tokens of its account are revoked, but not when they expire',
+    async (t) => {
+      const scene = await dueScene(t, engine)
+      const { schedule, clock, db, alice, parts } = scene
+      const token = { name: '', expiresAt: clock.now - 1, now: 0 }
+      await addToken(db, alice, token)
+      await addToken(db, alice, token)
+      await revokeToken(db, 1, clock.now)
+      await scene.runDue()
+      await scene.runExports()
+      assert.equal((await scene.runs(schedule))[0]!.state, 'exported')
+      await revokeToken(db, 2, clock.now)
+      clock.now += DAY
+      await scene.runDue()
+      const paused = await scene.reload(schedule)
+      assert.deepEqual(
+        [paused.isPaused, paused.pausedReason],
+        [true, 'every token of alice is revoked'],
+      )
+      clock.now += 9 * DAY
+      await scene.runDue()
+      assert.deepEqual(
+        (await scene.runs(schedule)).map(({ state }) => state),
+        ['failed', 'exported'],
+      )
+      await addToken(db, alice, { ...token, expiresAt: null })
+      const input = { options: {}, isPaused: false }
+      const change = () =>
+        changeSchedule({ ...parts, maxSchedules: 9 }, { owner: alice }, alice, schedule.id, input)
+      const resumed = await change()
+      assert.deepEqual([resumed.isPaused, resumed.pausedReason], [false, null])
+      // Runs that were missed while it was paused are not made up for.
+      assert.ok(resumed.nextRunAt > clock.now && resumed.nextRunAt <= clock.now + DAY)
+      await db.deleteFrom('schedules').execute()
+      await assert.rejects(change(), NotFound)
+    },
+  )
 
   test('of an organization is paused when its account is no longer an owner, and another owner can resume it', async (t) => {
     const scene = await scheduleScene(t, engine, START)
@@ -295,7 +301,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal(await startedBy(), 'bob')
   })
 
-  test('records the reason if its migration may not be started', async (t) => {
+  testOnSqlite('records the reason if its migration may not be started', async (t) => {
     const scene = await dueScene(t, engine)
     await scene.start(['alice/atlas'])
     await scene.runDue({ maxUnfinished: 1 })
@@ -353,24 +359,27 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.migrations()).length, 1)
   })
 
-  test('names a missing repository in the error if a change does not list the repositories', async (t) => {
-    const scene = await dueScene(t, engine)
-    const { schedule, parts, alice } = scene
-    await loseAccess(scene, 'alice')
-    const errorsOf = (input: Partial<ScheduleInput>) => {
-      const dependencies = { ...parts, maxSchedules: 9 }
-      const change = { options: { excludeMetadata: true }, ...input }
-      return changeSchedule(dependencies, { owner: alice }, alice, schedule.id, change).then(
-        () => assert.fail('the change was accepted'),
-        ({ errors }: InvalidRequest) => errors,
-      )
-    }
-    const [field, code, value] = ['repositories', 'missing', 'bob/notes']
-    const message = 'bob/notes no longer exists, or may no longer be migrated.'
-    assert.deepEqual(await errorsOf({}), [{ field, code, value, message }])
-    const repositories = ['bob/notes', 'atlas']
-    assert.deepEqual(await errorsOf({ repositories }), [{ field, code, index: 0 }])
-  })
+  testOnSqlite(
+    'names a missing repository in the error if a change does not list the repositories',
+    async (t) => {
+      const scene = await dueScene(t, engine)
+      const { schedule, parts, alice } = scene
+      await loseAccess(scene, 'alice')
+      const errorsOf = (input: Partial<ScheduleInput>) => {
+        const dependencies = { ...parts, maxSchedules: 9 }
+        const change = { options: { excludeMetadata: true }, ...input }
+        return changeSchedule(dependencies, { owner: alice }, alice, schedule.id, change).then(
+          () => assert.fail('the change was accepted'),
+          ({ errors }: InvalidRequest) => errors,
+        )
+      }
+      const [field, code, value] = ['repositories', 'missing', 'bob/notes']
+      const message = 'bob/notes no longer exists, or may no longer be migrated.'
+      assert.deepEqual(await errorsOf({}), [{ field, code, value, message }])
+      const repositories = ['bob/notes', 'atlas']
+      assert.deepEqual(await errorsOf({ repositories }), [{ field, code, index: 0 }])
+    },
+  )
 
   test('never waits longer than its period after a wrong clock, fast or slow, was corrected', async (t) => {
     const scene = await scheduleScene(t, engine, START)
@@ -397,7 +406,7 @@ onEachEngine('a schedule', (engine) => {
     }
   })
 
-  test('does not run twice if the clock is set back by seconds after a run', async (t) => {
+  testOnSqlite('does not run twice if the clock is set back by seconds after a run', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, clock } = scene
     await scene.runDue()
@@ -407,26 +416,31 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.reload(schedule)).nextRunAt, schedule.nextRunAt + DAY)
   })
 
-  test('is rejected above the maximum number or with invalid settings, and nothing is written', async (t) => {
-    const scene = await scheduleScene(t, engine, START)
-    const errorsOf = (input: Parameters<typeof scene.createSchedule>[0]) =>
-      scene.createSchedule(input).then(
-        () => assert.fail('the schedule was created'),
-        (error: InvalidRequest) =>
-          error.errors.map(({ field, code, index }) => ({ field, code, index })),
+  testOnSqlite(
+    'is rejected above the maximum number or with invalid settings, and nothing is written',
+    async (t) => {
+      const scene = await scheduleScene(t, engine, START)
+      const errorsOf = (input: Parameters<typeof scene.createSchedule>[0]) =>
+        scene.createSchedule(input).then(
+          () => assert.fail('the schedule was created'),
+          (error: InvalidRequest) =>
+            error.errors.map(({ field, code, index }) => ({ field, code, index })),
+        )
+      const fault = (field: string, code: string, index?: number) => ({ field, code, index })
+      assert.deepEqual(await errorsOf({ timeZone: 'Mars/Olympus' }), [fault('time_zone', 'custom')])
+      assert.deepEqual(await errorsOf({ every: 'week' }), [fault('weekday', 'missing_field')])
+      assert.deepEqual(await errorsOf({ weekday: 'monday' }), [fault('weekday', 'custom')])
+      assert.deepEqual(await errorsOf({ repositories: ['atlas', 'none'] }), [
+        fault('repositories', 'missing', 1),
+      ])
+      assert.deepEqual(await errorsOf({ repositories: [] }), [
+        fault('repositories', 'missing_field'),
+      ])
+      assert.deepEqual(await scene.db.selectFrom('schedules').selectAll().execute(), [])
+      const created = await Promise.allSettled(
+        Array.from({ length: 6 }, () => scene.createSchedule()),
       )
-    const fault = (field: string, code: string, index?: number) => ({ field, code, index })
-    assert.deepEqual(await errorsOf({ timeZone: 'Mars/Olympus' }), [fault('time_zone', 'custom')])
-    assert.deepEqual(await errorsOf({ every: 'week' }), [fault('weekday', 'missing_field')])
-    assert.deepEqual(await errorsOf({ weekday: 'monday' }), [fault('weekday', 'custom')])
-    assert.deepEqual(await errorsOf({ repositories: ['atlas', 'none'] }), [
-      fault('repositories', 'missing', 1),
-    ])
-    assert.deepEqual(await errorsOf({ repositories: [] }), [fault('repositories', 'missing_field')])
-    assert.deepEqual(await scene.db.selectFrom('schedules').selectAll().execute(), [])
-    const created = await Promise.allSettled(
-      Array.from({ length: 6 }, () => scene.createSchedule()),
-    )
-    assert.equal(created.filter(({ status }) => status === 'fulfilled').length, 3)
-  })
+      assert.equal(created.filter(({ status }) => status === 'fulfilled').length, 3)
+    },
+  )
 })

@@ -17,7 +17,7 @@ import type { Log } from './log.ts'
 
 const HOUR = 3_600_000
 
-onEachEngine('the catalogue of several processes', (engine) => {
+onEachEngine('the catalogue of several processes', (engine, testOnSqlite) => {
   /** Returns a function that synchronizes one catalogue, as each of several processes does. */
   async function scene(t: TestContext) {
     const { db } = await openDatabase(t, engine)
@@ -71,7 +71,7 @@ onEachEngine('the catalogue of several processes', (engine) => {
     assert.equal(lists.count, 1)
   })
 
-  test('a single process always synchronizes when it starts', async (t) => {
+  testOnSqlite('a single process always synchronizes when it starts', async (t) => {
     const { lists, startSync } = await scene(t)
     for (const expected of [1, 2]) {
       const sync = startSync(true)
@@ -105,7 +105,7 @@ onEachEngine('the catalogue of several processes', (engine) => {
     assert.deepEqual([refreshed, failures], [['bob', 'carol'], []])
   })
 
-  test('a damaged repository is logged once', async (t) => {
+  testOnSqlite('a damaged repository is logged once', async (t) => {
     const { host, lists, warnings, startSync } = await scene(t)
     await host.write(host.path('alice/site'), 'HEAD', 'nonsense')
     startSync(true, 10)
@@ -161,7 +161,7 @@ onEachEngine('the catalogue of several processes', (engine) => {
     await assertNothingWritten()
   })
 
-  test('a failed synchronization is retried', async (t) => {
+  testOnSqlite('a failed synchronization is retried', async (t) => {
     const { host, failures, clock, startSync } = await scene(t)
     await rename(host.root, `${host.root}-renamed`)
     const first = startSync(false)

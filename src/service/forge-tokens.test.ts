@@ -91,25 +91,28 @@ const setFault = (forge: FakeForge, fault: Fault) => {
   forge.faultFor = () => fault
 }
 
-onEachEngine('a token of the forge', (engine) => {
-  test('signs in its owner and creates the account; tokens of Godwit keep working', async (t) => {
-    const { request, db, now, tokenChecks } = await scene(t, engine)
-    const { status, body } = await request(ANN)
-    assert.equal(status, 200)
-    assert.equal(body.login, 'Ann')
-    assert.equal(body.created_at, '2020-09-13T12:26:40Z')
-    assert.equal(body.email, null)
-    const [account] = await listAccounts(db)
-    assert.equal(account!.type, 'User')
-    assert.equal(account!.siteAdmin, false)
-    const ours = await addToken(db, account!, { name: '', expiresAt: null, now: now() })
-    assert.equal((await request(ours)).body.login, 'Ann')
-    assert.equal(tokenChecks(), 1)
-    assert.deepEqual(
-      (await listTokens(db)).map(({ name }) => name),
-      [''],
-    )
-  })
+onEachEngine('a token of the forge', (engine, testOnSqlite) => {
+  testOnSqlite(
+    'signs in its owner and creates the account; tokens of Godwit keep working',
+    async (t) => {
+      const { request, db, now, tokenChecks } = await scene(t, engine)
+      const { status, body } = await request(ANN)
+      assert.equal(status, 200)
+      assert.equal(body.login, 'Ann')
+      assert.equal(body.created_at, '2020-09-13T12:26:40Z')
+      assert.equal(body.email, null)
+      const [account] = await listAccounts(db)
+      assert.equal(account!.type, 'User')
+      assert.equal(account!.siteAdmin, false)
+      const ours = await addToken(db, account!, { name: '', expiresAt: null, now: now() })
+      assert.equal((await request(ours)).body.login, 'Ann')
+      assert.equal(tokenChecks(), 1)
+      assert.deepEqual(
+        (await listTokens(db)).map(({ name }) => name),
+        [''],
+      )
+    },
+  )
 
   test('is checked once a minute, however many requests and processes there are', async (t) => {
     const { statusOf, tokenChecks, advanceClock } = await scene(t, engine, { servers: 2 })
@@ -127,41 +130,50 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(tokenChecks(), 2)
   })
 
-  test('that is revoked there is rejected within a minute, and checked at most once a minute', async (t) => {
-    const { forge, ann, statusOf, tokenChecks, advanceClock } = await scene(t, engine, {
-      servers: 2,
-    })
-    assert.equal(await statusOf(ANN), 200)
-    forge.tokens.delete(ANN)
-    assert.equal(await statusOf(ANN), 200)
-    advanceClock(MINUTE)
-    for (let n = 0; n < 20; n++) assert.equal(await statusOf(ANN, n % 2), 401)
-    assert.equal(tokenChecks(), 2)
-    forge.tokens.set(ANN, ann)
-    advanceClock(MINUTE)
-    assert.equal(await statusOf(ANN), 200)
-  })
+  testOnSqlite(
+    'that is revoked there is rejected within a minute, and checked at most once a minute',
+    async (t) => {
+      const { forge, ann, statusOf, tokenChecks, advanceClock } = await scene(t, engine, {
+        servers: 2,
+      })
+      assert.equal(await statusOf(ANN), 200)
+      forge.tokens.delete(ANN)
+      assert.equal(await statusOf(ANN), 200)
+      advanceClock(MINUTE)
+      for (let n = 0; n < 20; n++) assert.equal(await statusOf(ANN, n % 2), 401)
+      assert.equal(tokenChecks(), 2)
+      forge.tokens.set(ANN, ann)
+      advanceClock(MINUTE)
+      assert.equal(await statusOf(ANN), 200)
+    },
+  )
 
-  test('is checked again when the clock was set back, and so is the token of a session', async (t) => {
-    const { forge, statusOf, signIn, browse, advanceClock } = await scene(t, engine)
-    const { cookie } = await signIn(ANN)
-    assert.equal(await statusOf(ANN), 200)
-    forge.tokens.delete(ANN)
-    advanceClock(-60 * MINUTE)
-    assert.equal(await browse(cookie), 401)
-    assert.equal(await statusOf(ANN), 401)
-  })
+  testOnSqlite(
+    'is checked again when the clock was set back, and so is the token of a session',
+    async (t) => {
+      const { forge, statusOf, signIn, browse, advanceClock } = await scene(t, engine)
+      const { cookie } = await signIn(ANN)
+      assert.equal(await statusOf(ANN), 200)
+      forge.tokens.delete(ANN)
+      advanceClock(-60 * MINUTE)
+      assert.equal(await browse(cookie), 401)
+      assert.equal(await statusOf(ANN), 401)
+    },
+  )
 
-  test('is checked again when the clock was set back after the forge was unavailable', async (t) => {
-    const { forge, statusOf, advanceClock } = await scene(t, engine)
-    setFault(forge, { response: { status: 502 } })
-    assert.equal(await statusOf(ANN), 503)
-    forge.faultFor = () => undefined
-    advanceClock(-60 * MINUTE)
-    assert.equal(await statusOf(ANN), 200)
-  })
+  testOnSqlite(
+    'is checked again when the clock was set back after the forge was unavailable',
+    async (t) => {
+      const { forge, statusOf, advanceClock } = await scene(t, engine)
+      setFault(forge, { response: { status: 502 } })
+      assert.equal(await statusOf(ANN), 503)
+      forge.faultFor = () => undefined
+      advanceClock(-60 * MINUTE)
+      assert.equal(await statusOf(ANN), 200)
+    },
+  )
 
-  test('keeps its clone tokens valid until the forge rejects it', async (t) => {
+  testOnSqlite('keeps its clone tokens valid until the forge rejects it', async (t) => {
     const { statusOf, forge, db, now, advanceClock } = await scene(t, engine)
     assert.equal(await statusOf(ANN), 200)
     const { id } = await db.selectFrom('tokens').select('id').executeTakeFirstOrThrow()
@@ -173,29 +185,34 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(await holder(), undefined)
   })
 
-  test('stays valid for a minute while the forge is unavailable; then the response is 503, not 401', async (t) => {
-    const { forge, request, statusOf, advanceClock, lines } = await scene(t, engine)
-    assert.equal(await statusOf(ANN), 200)
-    setFault(forge, { response: { status: 502 } })
-    advanceClock(MINUTE / 2)
-    assert.equal(await statusOf(ANN), 200)
-    advanceClock(MINUTE / 2)
-    const unavailable = await request(ANN)
-    assert.equal(unavailable.status, 503)
-    assert.equal(unavailable.headers['retry-after'], '10')
-    assert.match(unavailable.body.message, /^The forge does not respond/)
-    assert.equal(unavailable.body.status, '503')
-    const requests = forge.requests.length
-    assert.equal(await statusOf(ANN), 503)
-    assert.equal(forge.requests.length, requests, 'a request was sent to the unavailable forge')
-    const warnings = lines.map((line) => JSON.parse(line).msg).filter((msg) => /\b502\b/.test(msg))
-    assert.equal(warnings.length, 1)
-    forge.faultFor = () => undefined
-    advanceClock(MINUTE)
-    assert.equal(await statusOf(ANN), 200)
-  })
+  testOnSqlite(
+    'stays valid for a minute while the forge is unavailable; then the response is 503, not 401',
+    async (t) => {
+      const { forge, request, statusOf, advanceClock, lines } = await scene(t, engine)
+      assert.equal(await statusOf(ANN), 200)
+      setFault(forge, { response: { status: 502 } })
+      advanceClock(MINUTE / 2)
+      assert.equal(await statusOf(ANN), 200)
+      advanceClock(MINUTE / 2)
+      const unavailable = await request(ANN)
+      assert.equal(unavailable.status, 503)
+      assert.equal(unavailable.headers['retry-after'], '10')
+      assert.match(unavailable.body.message, /^The forge does not respond/)
+      assert.equal(unavailable.body.status, '503')
+      const requests = forge.requests.length
+      assert.equal(await statusOf(ANN), 503)
+      assert.equal(forge.requests.length, requests, 'a request was sent to the unavailable forge')
+      const warnings = lines
+        .map((line) => JSON.parse(line).msg)
+        .filter((msg) => /\b502\b/.test(msg))
+      assert.equal(warnings.length, 1)
+      forge.faultFor = () => undefined
+      advanceClock(MINUTE)
+      assert.equal(await statusOf(ANN), 200)
+    },
+  )
 
-  test('is stored as a digest, and never logged', async (t) => {
+  testOnSqlite('is stored as a digest, and never logged', async (t) => {
     const { forge, statusOf, db, lines, advanceClock } = await scene(t, engine)
     await statusOf(ANN)
     await statusOf(BOB)
@@ -213,7 +230,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(rows.length, 1 + 2 + 1)
   })
 
-  test('of a renamed person keeps the account', async (t) => {
+  testOnSqlite('of a renamed person keeps the account', async (t) => {
     const { forge, ann, request, statusOf, advanceClock, db } = await scene(t, engine)
     const { id } = (await request(ANN)).body
     ann.login = 'Anna'
@@ -239,19 +256,22 @@ onEachEngine('a token of the forge', (engine) => {
     )
   })
 
-  test('of a person with a reused login does not get the data of its former owner', async (t) => {
-    const { forge, ann, request, advanceClock, db } = await scene(t, engine)
-    const { id } = (await request(ANN)).body
-    ann.login = 'Anna'
-    // A synchronization creates this account if it finds the moved repositories before their owner signs in.
-    await ensureAccount(db, 'anna', 0)
-    advanceClock(MINUTE)
-    assert.equal((await request(ANN)).body.login, 'Anna')
-    forge.tokens.set(BOB, forge.world.addUser('ann'))
-    const { body } = await request(BOB)
-    assert.equal(body.login, 'ann')
-    assert.notEqual(body.id, id)
-  })
+  testOnSqlite(
+    'of a person with a reused login does not get the data of its former owner',
+    async (t) => {
+      const { forge, ann, request, advanceClock, db } = await scene(t, engine)
+      const { id } = (await request(ANN)).body
+      ann.login = 'Anna'
+      // A synchronization creates this account if it finds the moved repositories before their owner signs in.
+      await ensureAccount(db, 'anna', 0)
+      advanceClock(MINUTE)
+      assert.equal((await request(ANN)).body.login, 'Anna')
+      forge.tokens.set(BOB, forge.world.addUser('ann'))
+      const { body } = await request(BOB)
+      assert.equal(body.login, 'ann')
+      assert.notEqual(body.id, id)
+    },
+  )
 
   test('opens a browser session, which lasts as long as the token is valid', async (t) => {
     const { forge, signIn, browse, tokenChecks, advanceClock, db } = await scene(t, engine)
@@ -279,7 +299,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal((await signIn(ANN)).status, 401)
   })
 
-  test('is not checked at sign-out, which works without the forge', async (t) => {
+  testOnSqlite('is not checked at sign-out, which works without the forge', async (t) => {
     const { forge, signIn, signOut, browse, lines, advanceClock } = await scene(t, engine)
     const { cookie } = await signIn(ANN)
     setFault(forge, { response: { status: 502 } })
@@ -298,7 +318,7 @@ onEachEngine('a token of the forge', (engine) => {
     )
   })
 
-  test('makes its owner neither an organization nor a site admin', async (t) => {
+  testOnSqlite('makes its owner neither an organization nor a site admin', async (t) => {
     const { forge, statusOf, request, db, now } = await scene(t, engine)
     await upsertAccount(db, 'octo', { type: 'Organization' }, now())
     forge.tokens.set(BOB, forge.world.addUser('octo'))
@@ -308,15 +328,18 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal((await request(root)).body.site_admin, false)
   })
 
-  test('does not sign in as a site admin of the same login who never used the forge', async (t) => {
-    const { forge, statusOf, request, db, now } = await scene(t, engine)
-    await upsertAccount(db, 'bob', { siteAdmin: true }, now())
-    forge.tokens.set(BOB, forge.world.addUser('Bob'))
-    assert.equal(await statusOf(BOB), 401)
-    assert.equal((await request(ANN)).status, 200)
-    await upsertAccount(db, 'ann', { siteAdmin: true }, now())
-    assert.equal((await request(ANN)).body.site_admin, true)
-  })
+  testOnSqlite(
+    'does not sign in as a site admin of the same login who never used the forge',
+    async (t) => {
+      const { forge, statusOf, request, db, now } = await scene(t, engine)
+      await upsertAccount(db, 'bob', { siteAdmin: true }, now())
+      forge.tokens.set(BOB, forge.world.addUser('Bob'))
+      assert.equal(await statusOf(BOB), 401)
+      assert.equal((await request(ANN)).status, 200)
+      await upsertAccount(db, 'ann', { siteAdmin: true }, now())
+      assert.equal((await request(ANN)).body.site_admin, true)
+    },
+  )
 })
 
 const FAULTS: Record<string, Fault> = {

@@ -157,60 +157,72 @@ function assertNotCovered({ status, body }: { status: number; body: Record<strin
   ])
 }
 
-onEachEngine('rights of the forge', (engine) => {
-  test('allow a migration with any token, and a revoked right is refused at once', async (t) => {
-    const { tools, bob, request, start, ourToken } = await scene(t, engine)
-    const ours = await ourToken('bob')
-    for (const token of [BOB, ours]) assert.equal((await start(token)).status, 201)
-    const listed = await request(BOB, '/user/repos')
-    assert.deepEqual(
-      listed.body.map((each: { full_name: string }) => each.full_name),
-      ['octo/tools'],
-    )
-    tools.collaborators.set(bob, 'write')
-    for (const token of [BOB, ours]) assertNotCovered(await start(token))
-    assertNotCovered(await start(await ourToken('mallory')))
-  })
+onEachEngine('rights of the forge', (engine, testOnSqlite) => {
+  testOnSqlite(
+    'allow a migration with any token, and a revoked right is refused at once',
+    async (t) => {
+      const { tools, bob, request, start, ourToken } = await scene(t, engine)
+      const ours = await ourToken('bob')
+      for (const token of [BOB, ours]) assert.equal((await start(token)).status, 201)
+      const listed = await request(BOB, '/user/repos')
+      assert.deepEqual(
+        listed.body.map((each: { full_name: string }) => each.full_name),
+        ['octo/tools'],
+      )
+      tools.collaborators.set(bob, 'write')
+      for (const token of [BOB, ours]) assertNotCovered(await start(token))
+      assertNotCovered(await start(await ourToken('mallory')))
+    },
+  )
 
-  test('are refreshed by the job: a repository that may no longer be read fails with the reason', async (t) => {
-    const { db, tools, bob, start, work, advanceClock } = await scene(t, engine)
-    const { id } = (await start(BOB)).body
-    tools.collaborators.delete(bob)
-    advanceClock(MINUTE)
-    await work()
-    const reason = 'the account that started the migration may no longer read it'
-    assert.deepEqual(await outcomesByName(db, id), { 'octo/tools': `failed: ${reason}` })
-    assert.equal((await endOf(db, id)).state, 'failed')
-  })
+  testOnSqlite(
+    'are refreshed by the job: a repository that may no longer be read fails with the reason',
+    async (t) => {
+      const { db, tools, bob, start, work, advanceClock } = await scene(t, engine)
+      const { id } = (await start(BOB)).body
+      tools.collaborators.delete(bob)
+      advanceClock(MINUTE)
+      await work()
+      const reason = 'the account that started the migration may no longer read it'
+      assert.deepEqual(await outcomesByName(db, id), { 'octo/tools': `failed: ${reason}` })
+      assert.equal((await endOf(db, id)).state, 'failed')
+    },
+  )
 
-  test('are asked for before a link to an archive is made, also within a minute', async (t) => {
-    const { forge, start, work, request, tools, bob, ann, owners, ...rest } = await scene(t, engine)
-    const { ourToken, advanceClock } = rest
-    const anns = await ourToken('ann')
-    const archives = [
-      [BOB, `/user/migrations/${(await start(BOB)).body.id}/archive`],
-      [anns, `/orgs/octo/migrations/${(await start(anns, '/orgs/octo')).body.id}/archive`],
-    ] as const
-    await work()
-    const statuses = async () => {
-      const answers = []
-      for (const [token, path] of archives)
-        for (const url of [path, `${path}/link`]) answers.push((await request(token, url)).status)
-      return answers
-    }
-    assert.deepEqual(await statuses(), [302, 200, 302, 200])
-    // The archive of a forge that is gone can still be downloaded.
-    forge.faultFor = () => UNAVAILABLE
-    assert.deepEqual(await statuses(), [302, 200, 302, 200])
-    forge.faultFor = () => undefined
-    // After an outage, the forge is asked again after ten seconds.
-    advanceClock(10_000)
-    tools.collaborators.delete(bob)
-    owners.members.delete(ann)
-    assert.deepEqual(await statuses(), [403, 403, 404, 404])
-  })
+  testOnSqlite(
+    'are asked for before a link to an archive is made, also within a minute',
+    async (t) => {
+      const { forge, start, work, request, tools, bob, ann, owners, ...rest } = await scene(
+        t,
+        engine,
+      )
+      const { ourToken, advanceClock } = rest
+      const anns = await ourToken('ann')
+      const archives = [
+        [BOB, `/user/migrations/${(await start(BOB)).body.id}/archive`],
+        [anns, `/orgs/octo/migrations/${(await start(anns, '/orgs/octo')).body.id}/archive`],
+      ] as const
+      await work()
+      const statuses = async () => {
+        const answers = []
+        for (const [token, path] of archives)
+          for (const url of [path, `${path}/link`]) answers.push((await request(token, url)).status)
+        return answers
+      }
+      assert.deepEqual(await statuses(), [302, 200, 302, 200])
+      // The archive of a forge that is gone can still be downloaded.
+      forge.faultFor = () => UNAVAILABLE
+      assert.deepEqual(await statuses(), [302, 200, 302, 200])
+      forge.faultFor = () => undefined
+      // After an outage, the forge is asked again after ten seconds.
+      advanceClock(10_000)
+      tools.collaborators.delete(bob)
+      owners.members.delete(ann)
+      assert.deepEqual(await statuses(), [403, 403, 404, 404])
+    },
+  )
 
-  test('make the job wait while the forge does not respond', async (t) => {
+  testOnSqlite('make the job wait while the forge does not respond', async (t) => {
     const { db, forge, start, work } = await scene(t, engine)
     const { id } = (await start(BOB)).body
     forge.faultFor = () => ({ response: { status: 429, headers: { 'retry-after': '3' } } })
@@ -225,25 +237,28 @@ onEachEngine('rights of the forge', (engine) => {
     assert.deepEqual(await outcomesByName(db, id), { 'octo/tools': 'exported' })
   })
 
-  test('stay valid for a minute while the forge is unavailable, then a start gets 503', async (t) => {
-    const { forge, start, advanceClock, ourToken } = await scene(t, engine)
-    const ours = await ourToken('bob')
-    assert.equal((await start(ours)).status, 201)
-    forge.faultFor = () => UNAVAILABLE
-    advanceClock(MINUTE / 2)
-    assert.equal((await start(ours)).status, 201)
-    advanceClock(MINUTE / 2)
-    const unavailable = await start(ours)
-    assert.equal(unavailable.status, 503)
-    assert.equal(unavailable.headers['retry-after'], '10')
-    assert.match(
-      unavailable.body.message,
-      /^The forge does not respond, and only it knows what you may do/,
-    )
-    assert.equal((await start(await ourToken('ann'), '/orgs/octo')).status, 503)
-  })
+  testOnSqlite(
+    'stay valid for a minute while the forge is unavailable, then a start gets 503',
+    async (t) => {
+      const { forge, start, advanceClock, ourToken } = await scene(t, engine)
+      const ours = await ourToken('bob')
+      assert.equal((await start(ours)).status, 201)
+      forge.faultFor = () => UNAVAILABLE
+      advanceClock(MINUTE / 2)
+      assert.equal((await start(ours)).status, 201)
+      advanceClock(MINUTE / 2)
+      const unavailable = await start(ours)
+      assert.equal(unavailable.status, 503)
+      assert.equal(unavailable.headers['retry-after'], '10')
+      assert.match(
+        unavailable.body.message,
+        /^The forge does not respond, and only it knows what you may do/,
+      )
+      assert.equal((await start(await ourToken('ann'), '/orgs/octo')).status, 503)
+    },
+  )
 
-  test('that must be fresh are not taken from an older response', async (t) => {
+  testOnSqlite('that must be fresh are not taken from an older response', async (t) => {
     const { forge, rights, start, advanceClock, db } = await scene(t, engine)
     assert.equal((await start(BOB)).status, 201)
     const bob = (await findAccount(db, 'bob'))!
@@ -254,7 +269,7 @@ onEachEngine('rights of the forge', (engine) => {
     assert.equal(await stored, undefined)
   })
 
-  test('make members of the owners team owners of the organization', async (t) => {
+  testOnSqlite('make members of the owners team owners of the organization', async (t) => {
     const { ann, owners, start, ourToken, request, audited } = await scene(t, engine)
     const [anns, bobs] = [await ourToken('ann'), await ourToken('bob')]
     assert.equal((await start(bobs, '/orgs/octo')).status, 404)
@@ -270,7 +285,7 @@ onEachEngine('rights of the forge', (engine) => {
     assert.deepEqual(changes, ['member.put account ann', 'member.remove account ann'])
   })
 
-  test('are checked before a schedule starts a migration', async (t) => {
+  testOnSqlite('are checked before a schedule starts a migration', async (t) => {
     const { db, ann, bob, owners, octo, tools, scheduled, advanceClock } = await scene(t, engine)
     const [bobs, octos] = [await scheduled('bob', bob), await scheduled('ann', octo)]
     for (const run of [bobs, octos]) assert.equal((await run())?.outcome, 'started')
@@ -282,23 +297,26 @@ onEachEngine('rights of the forge', (engine) => {
     assert.equal((await octos())?.reason, 'ann is no longer an owner of octo')
   })
 
-  test('end with the account: a schedule of a suspended or deleted account stops', async (t) => {
-    const { world, bob, scheduled, advanceClock, request } = await scene(t, engine)
-    // An account is known as one of the forge after it has signed in with a token of the forge.
-    assert.equal((await request(BOB, '/user')).status, 200)
-    const run = await scheduled('bob', bob)
-    bob.isSuspended = true
-    advanceClock(MINUTE)
-    const { reason, isPaused } = (await run())!
-    assert.deepEqual([reason, isPaused], ['bob is suspended on the forge', true])
-    bob.isSuspended = false
-    const again = await scheduled('bob', bob)
-    world.users.delete('bob')
-    advanceClock(MINUTE)
-    assert.equal((await again())!.reason, 'bob is no longer on the forge')
-  })
+  testOnSqlite(
+    'end with the account: a schedule of a suspended or deleted account stops',
+    async (t) => {
+      const { world, bob, scheduled, advanceClock, request } = await scene(t, engine)
+      // An account is known as one of the forge after it has signed in with a token of the forge.
+      assert.equal((await request(BOB, '/user')).status, 200)
+      const run = await scheduled('bob', bob)
+      bob.isSuspended = true
+      advanceClock(MINUTE)
+      const { reason, isPaused } = (await run())!
+      assert.deepEqual([reason, isPaused], ['bob is suspended on the forge', true])
+      bob.isSuspended = false
+      const again = await scheduled('bob', bob)
+      world.users.delete('bob')
+      advanceClock(MINUTE)
+      assert.equal((await again())!.reason, 'bob is no longer on the forge')
+    },
+  )
 
-  test('do not end with a 404 of a proxy or a single 404 of the forge', async (t) => {
+  testOnSqlite('do not end with a 404 of a proxy or a single 404 of the forge', async (t) => {
     const { db, forge, bob, scheduled, start, work, advanceClock, request } = await scene(t, engine)
     assert.equal((await request(BOB, '/user')).status, 200)
     const run = await scheduled('bob', bob)
@@ -314,7 +332,7 @@ onEachEngine('rights of the forge', (engine) => {
     assert.equal((await endOf(db, id)).state, 'exported')
   })
 
-  test('do not cover a repository on disk that the forge does not know', async (t) => {
+  testOnSqlite('do not cover a repository on disk that the forge does not know', async (t) => {
     const { db, world, start, work, advanceClock, sync, request } = await scene(t, engine)
     const { id } = (await start(BOB)).body
     world.repositories.clear()
@@ -329,7 +347,7 @@ onEachEngine('rights of the forge', (engine) => {
     assert.deepEqual((await request(BOB, '/user/repos')).body, [])
   })
 
-  test('end with the account: its pending migration is not exported', async (t) => {
+  testOnSqlite('end with the account: its pending migration is not exported', async (t) => {
     const { db, world, host, start, work, advanceClock } = await scene(t, engine)
     const { id } = (await start(BOB)).body
     world.users.delete('bob')
@@ -341,7 +359,7 @@ onEachEngine('rights of the forge', (engine) => {
     assert.deepEqual(host.segmentsMade, [])
   })
 
-  test('do not pass to another account that gets the same login', async (t) => {
+  testOnSqlite('do not pass to another account that gets the same login', async (t) => {
     const { forge, world, bob, start, request, advanceClock, ourToken } = await scene(t, engine)
     const { id } = (await request(BOB, '/user')).body
     const ours = await ourToken('bob')
@@ -360,7 +378,7 @@ onEachEngine('rights of the forge', (engine) => {
     assert.notEqual((await request('c3'.repeat(20), '/user')).body.id, id)
   })
 
-  test('are found for a repository that is newer than the catalogue', async (t) => {
+  testOnSqlite('are found for a repository that is newer than the catalogue', async (t) => {
     const { world, octo, bob, request, host } = await scene(t, engine)
     const order = { repositories: ['octo/fresh'] }
     world.addRepository(octo, 'fresh').collaborators.set(bob, 'admin')
@@ -369,7 +387,7 @@ onEachEngine('rights of the forge', (engine) => {
     assert.equal((await request(BOB, '/user/migrations', order)).status, 201)
   })
 
-  test('end while the forge requires a second factor, with every token', async (t) => {
+  testOnSqlite('end while the forge requires a second factor, with every token', async (t) => {
     const { world, bob, start, advanceClock, ourToken, request } = await scene(t, engine)
     const ours = await ourToken('bob')
     for (const token of [BOB, ours]) assert.equal((await start(token)).status, 201)
@@ -438,19 +456,22 @@ onEachEngine('rights of the forge', (engine) => {
     assert.equal((await request(ours, archive)).status, 302)
   })
 
-  test('end with the suspension of an account that only has a token of Godwit', async (t) => {
-    const { db, bob, start, ourToken } = await scene(t, engine)
-    const ours = await ourToken('bob')
-    assert.equal((await start(ours)).status, 201)
-    bob.isSuspended = true
-    const { status, body } = await start(ours)
-    assert.deepEqual([status, body.message], [403, 'bob is suspended on the forge.'])
-    // Anybody may have registered the login of a site admin on the forge.
-    await upsertAccount(db, 'bob', { siteAdmin: true }, 0)
-    assert.equal((await start(ours)).status, 201)
-  })
+  testOnSqlite(
+    'end with the suspension of an account that only has a token of Godwit',
+    async (t) => {
+      const { db, bob, start, ourToken } = await scene(t, engine)
+      const ours = await ourToken('bob')
+      assert.equal((await start(ours)).status, 201)
+      bob.isSuspended = true
+      const { status, body } = await start(ours)
+      assert.deepEqual([status, body.message], [403, 'bob is suspended on the forge.'])
+      // Anybody may have registered the login of a site admin on the forge.
+      await upsertAccount(db, 'bob', { siteAdmin: true }, 0)
+      assert.equal((await start(ours)).status, 201)
+    },
+  )
 
-  test('end with an organization: its migration fails with the reason', async (t) => {
+  testOnSqlite('end with an organization: its migration fails with the reason', async (t) => {
     const { db, world, octo, start, work, advanceClock, ourToken } = await scene(t, engine)
     const { id } = (await start(await ourToken('ann'), '/orgs/octo')).body
     world.delete(octo)
@@ -461,42 +482,45 @@ onEachEngine('rights of the forge', (engine) => {
   })
 
   for (const isSynced of [false, true])
-    test(`of a new organization do not include a former one with the same login${isSynced ? ', after a sync' : ''}`, async (t) => {
-      const { db, world, octo, scheduled, host, ...rest } = await scene(t, engine)
-      const { start, work, sync, advanceClock, request, addForgeUser, ourToken } = rest
-      const anns = await ourToken('ann')
-      const { id, owner: former } = (await start(anns, '/orgs/octo')).body
-      await work()
-      await scheduled('ann', octo)
-      const hook = { config: { url: 'https://hooks.host.test/' }, active: false }
-      assert.equal((await request(anns, '/orgs/octo/hooks', hook)).status, 201)
-      world.delete(octo)
-      const mallory = addForgeUser('mallory')
-      const other = world.addUser('octo', { isOrganization: true })
-      world.addTeam(other, 'Owners', 'owner', [mallory.user])
-      world.addRepository(other, 'tools').isPrivate = true
-      host.contents.set('octo/tools', 'of the new organization')
-      advanceClock(MINUTE)
-      if (isSynced) await sync()
-      for (const what of ['migrations', 'migrations/schedules', 'hooks'])
-        assert.deepEqual((await request(mallory.token, `/orgs/octo/${what}`)).body, [], what)
-      assert.equal(
-        (await request(mallory.token, `/orgs/octo/migrations/${id}/archive`)).status,
-        404,
-      )
-      const { status, body } = await start(mallory.token, '/orgs/octo')
-      assert.equal(status, 201)
-      assert.notEqual(body.owner.id, former.id)
-      await work()
-      assert.deepEqual(await outcomesByName(db, body.id), { 'octo/tools': 'exported' })
-      // The former organization keeps its data under a login that nobody can register.
-      assert.equal((await request(anns, '/orgs/octo/migrations')).status, 404)
-      await upsertAccount(db, 'root', { siteAdmin: true }, 0)
-      const formerPath = `/orgs/octo--${octo.id}`
-      const roots = await ourToken('root')
-      for (const what of ['migrations', 'migrations/schedules', 'hooks'])
-        assert.equal((await request(roots, `${formerPath}/${what}`)).body.length, 1, what)
-    })
+    testOnSqlite(
+      `of a new organization do not include a former one with the same login${isSynced ? ', after a sync' : ''}`,
+      async (t) => {
+        const { db, world, octo, scheduled, host, ...rest } = await scene(t, engine)
+        const { start, work, sync, advanceClock, request, addForgeUser, ourToken } = rest
+        const anns = await ourToken('ann')
+        const { id, owner: former } = (await start(anns, '/orgs/octo')).body
+        await work()
+        await scheduled('ann', octo)
+        const hook = { config: { url: 'https://hooks.host.test/' }, active: false }
+        assert.equal((await request(anns, '/orgs/octo/hooks', hook)).status, 201)
+        world.delete(octo)
+        const mallory = addForgeUser('mallory')
+        const other = world.addUser('octo', { isOrganization: true })
+        world.addTeam(other, 'Owners', 'owner', [mallory.user])
+        world.addRepository(other, 'tools').isPrivate = true
+        host.contents.set('octo/tools', 'of the new organization')
+        advanceClock(MINUTE)
+        if (isSynced) await sync()
+        for (const what of ['migrations', 'migrations/schedules', 'hooks'])
+          assert.deepEqual((await request(mallory.token, `/orgs/octo/${what}`)).body, [], what)
+        assert.equal(
+          (await request(mallory.token, `/orgs/octo/migrations/${id}/archive`)).status,
+          404,
+        )
+        const { status, body } = await start(mallory.token, '/orgs/octo')
+        assert.equal(status, 201)
+        assert.notEqual(body.owner.id, former.id)
+        await work()
+        assert.deepEqual(await outcomesByName(db, body.id), { 'octo/tools': 'exported' })
+        // The former organization keeps its data under a login that nobody can register.
+        assert.equal((await request(anns, '/orgs/octo/migrations')).status, 404)
+        await upsertAccount(db, 'root', { siteAdmin: true }, 0)
+        const formerPath = `/orgs/octo--${octo.id}`
+        const roots = await ourToken('root')
+        for (const what of ['migrations', 'migrations/schedules', 'hooks'])
+          assert.equal((await request(roots, `${formerPath}/${what}`)).body.length, 1, what)
+      },
+    )
 
   for (const isSynced of [false, true])
     test(`of an organization stay when it is renamed${isSynced ? ', even if its new directory was seen first' : ''}`, async (t) => {
@@ -532,25 +556,28 @@ onEachEngine('rights of the forge', (engine) => {
       assert.equal((await request(anns, '/orgs/octopus')).body.id, owner.id)
     })
 
-  test('of an organization are requested by its id, so a rename does not fail its jobs', async (t) => {
-    const { db, world, octo, rights, advanceClock, start, ourToken } = await scene(t, engine)
-    await start(await ourToken('ann'), '/orgs/octo')
-    const account = (await findAccount(db, 'octo'))!
-    world.rename(octo, 'octopus')
-    advanceClock(MINUTE)
-    await rights.refresh(account, FRESH)
-    assert.equal((await findAccount(db, 'octopus'))?.id, account.id)
-    // Another organization has the login now.
-    world.addUser('octo', { isOrganization: true })
-    await rights.refresh(account, FRESH)
-    world.delete(octo)
-    await assert.rejects(rights.refresh((await findAccount(db, 'octopus'))!, FRESH), {
-      name: 'AccountRemoved',
-      message: 'octopus is no longer on the forge',
-    })
-  })
+  testOnSqlite(
+    'of an organization are requested by its id, so a rename does not fail its jobs',
+    async (t) => {
+      const { db, world, octo, rights, advanceClock, start, ourToken } = await scene(t, engine)
+      await start(await ourToken('ann'), '/orgs/octo')
+      const account = (await findAccount(db, 'octo'))!
+      world.rename(octo, 'octopus')
+      advanceClock(MINUTE)
+      await rights.refresh(account, FRESH)
+      assert.equal((await findAccount(db, 'octopus'))?.id, account.id)
+      // Another organization has the login now.
+      world.addUser('octo', { isOrganization: true })
+      await rights.refresh(account, FRESH)
+      world.delete(octo)
+      await assert.rejects(rights.refresh((await findAccount(db, 'octopus'))!, FRESH), {
+        name: 'AccountRemoved',
+        message: 'octopus is no longer on the forge',
+      })
+    },
+  )
 
-  test('must be known before a new token is accepted', async (t) => {
+  testOnSqlite('must be known before a new token is accepted', async (t) => {
     const { db, forge, request, advanceClock } = await scene(t, engine)
     // Only requests on behalf of a person: the token itself is valid.
     const rightsUnavailable: typeof forge.faultFor = ({ path, query }) =>

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { connect } from '../../src/db/connect.ts'
 import type { Database } from '../../src/db/database.ts'
 import { upgradeSchema } from '../../src/db/upgrade.ts'
@@ -31,7 +31,23 @@ export async function openDatabase(t: Context, engine: Engine): Promise<Database
   return database
 }
 
-/** Runs the same tests on every engine. */
-export function onEachEngine(name: string, tests: (engine: Engine) => void): void {
-  for (const engine of engines) describe(`${name} on ${engine}`, () => tests(engine))
+/** Declares a test of a suite that runs on each engine, for SQLite only. */
+type TestOnSqlite = (name: string, run: (t: TestContext) => Promise<void>) => void
+
+/**
+ * Runs the same tests on every engine: those of stores, queries, transactions, locks and leases. A test whose subject is something else
+ * is declared with `testOnSqlite`, if the other tests run its queries on PostgreSQL.
+ */
+export function onEachEngine(
+  name: string,
+  tests: (engine: Engine, testOnSqlite: TestOnSqlite) => void,
+): void {
+  for (const engine of engines)
+    describe(`${name} on ${engine}`, () =>
+      tests(engine, engine === 'sqlite' ? (...args) => void test(...args) : () => {}))
+}
+
+/** Runs tests on SQLite only: their subject is not the database, and other tests run their queries on PostgreSQL. */
+export function onSqlite(name: string, tests: (engine: Engine) => void): void {
+  describe(`${name} on sqlite`, () => tests('sqlite'))
 }

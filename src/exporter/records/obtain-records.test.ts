@@ -50,8 +50,8 @@ async function forgeScene(t: TestContext, engine: Engine = 'sqlite') {
   }
 }
 
-onEachEngine('records of a forge', (engine) => {
-  test('are exported, and reused while nothing changes', async (t) => {
+onEachEngine('records of a forge', (engine, testOnSqlite) => {
+  testOnSqlite('are exported, and reused while nothing changes', async (t) => {
     const { db, start, work, recordsOf, keysInStore, forge } = await forgeScene(t, engine)
     const id = await start()
     await work()
@@ -180,7 +180,7 @@ onEachEngine('records of a forge', (engine) => {
     assert.equal((await endOf(db, id)).state, 'failed')
   })
 
-  test('a retried task reuses its attachments', async (t) => {
+  testOnSqlite('a retried task reuses its attachments', async (t) => {
     const { db, parts, start, forge, world, change, keysInStore } = await forgeScene(t, engine)
     const uuid = world.tools.issues.get(1)!.assets[0]!.uuid
     const assets = new Set(world.tools.releases.flatMap((each) => each.assets.map((a) => a.uuid)))

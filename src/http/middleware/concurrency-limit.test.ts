@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { cloneScene } from '../../../test/support/clone-scene.ts'
-import { onEachEngine } from '../../../test/support/databases.ts'
+import { onSqlite } from '../../../test/support/databases.ts'
 import { addresses, descriptionServer } from '../../../test/support/description-server.ts'
 import { sendRaw } from '../../../test/support/raw-http.ts'
 import { temporaryDirectory } from '../../../test/support/sample-repositories.ts'
@@ -142,7 +142,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-onEachEngine('preflights', (engine) => {
+onSqlite('preflights', (engine) => {
   test('stop when their client disconnects, and one account runs two at a time', async (t) => {
     const { git, wait, waiting } = await waitingGit(t)
     const { token, call, log } = await cloneScene(

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { cloneScene } from '../../../test/support/clone-scene.ts'
-import { onEachEngine } from '../../../test/support/databases.ts'
+import { onSqlite } from '../../../test/support/databases.ts'
 import type { GitHost } from '../../../test/support/git-host.ts'
 import { sendRaw } from '../../../test/support/raw-http.ts'
 import { until, withTimeout } from '../../../test/support/wait-until.ts'
@@ -63,7 +63,7 @@ test('incomplete requests without a token do not block clones', async (t) => {
   for (const { socket } of attackers) socket.destroy()
 })
 
-onEachEngine('a server with half-sent requests', (engine) => {
+onSqlite('a server with half-sent requests', (engine) => {
   test('responds to complete requests, and rejects further half-sent ones from the same address', async (t) => {
     const requestLimits = {
       ...{ maxConnections: 100, maxRequests: 20, maxStreams: 10, maxStreamsPerAccount: 10 },

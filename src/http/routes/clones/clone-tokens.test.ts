@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { cloneScene } from '../../../../test/support/clone-scene.ts'
-import { onEachEngine, openDatabase } from '../../../../test/support/databases.ts'
+import { onEachEngine, onSqlite, openDatabase } from '../../../../test/support/databases.ts'
 import { alice } from '../../../../test/support/facts.ts'
 import type { GitHost } from '../../../../test/support/git-host.ts'
 import { revokeToken } from '../../../accounts/token-store.ts'
@@ -90,7 +90,7 @@ const ofMigration = (body: unknown, at?: number): RepositoryJson[] =>
   ((at === undefined ? body : (body as unknown[])[at]) as { repositories: RepositoryJson[] })
     .repositories
 
-onEachEngine('temp_clone_token', (engine) => {
+onSqlite('temp_clone_token', (engine) => {
   test('is sent for private repositories and clones only its own repository', async (t) => {
     const scene = await cloneScene(t, fill, { engine })
     const { call, git, cloneUrl, clock, log } = scene

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cloneScene } from '../../../../test/support/clone-scene.ts'
-import { onEachEngine } from '../../../../test/support/databases.ts'
+import { onSqlite } from '../../../../test/support/databases.ts'
 import type { GitHost } from '../../../../test/support/git-host.ts'
 import { ensureAccount, ensureOrganization } from '../../../accounts/account-store.ts'
 import { putMembership } from '../../../accounts/membership-store.ts'
@@ -12,7 +12,7 @@ async function fill(host: GitHost): Promise<void> {
   await host.repository('alice/open', { files: { a: '1' }, public: true })
 }
 
-onEachEngine('a clone', (engine) => {
+onSqlite('a clone', (engine) => {
   test('is allowed to accounts that may read, with any form of credentials', async (t) => {
     const { git, cloneUrl, token } = await cloneScene(t, fill, { engine })
     const alice = await token('alice')

@@ -5,7 +5,12 @@ import { type TestContext, test } from 'node:test'
 import type { HTTPMethods, LightMyRequestResponse } from 'fastify'
 import { pino } from 'pino'
 import { cloneScene } from '../../../../test/support/clone-scene.ts'
-import { type Engine, onEachEngine, openDatabase } from '../../../../test/support/databases.ts'
+import {
+  type Engine,
+  onEachEngine,
+  onSqlite,
+  openDatabase,
+} from '../../../../test/support/databases.ts'
 import {
   collectRoutes,
   DEFAULT_MEDIA_TYPE,
@@ -100,7 +105,7 @@ const messageOf = (response: LightMyRequestResponse): [number, string] => [
   (response.json() as { message: string }).message,
 ]
 
-onEachEngine('own tokens', (engine) => {
+onSqlite('own tokens', (engine) => {
   test('are created in a session, shown once, listed, and revoked one by one or all', async (t) => {
     const { send, bearer, signIn, create, audits, lines, operatorToken } = await scene(t, engine)
     const { browser, session } = await signIn()

@@ -5,11 +5,12 @@ import { once } from 'node:events'
 import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import pg from 'pg'
 import type { CopyOrder } from '../../test/support/copy-test-process.ts'
 import { databaseOptions, type Engine, onEachEngine } from '../../test/support/databases.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { copyWithQueue } from '../../test/support/upgraded-databases.ts'
-import { withTimeout } from '../../test/support/wait-until.ts'
+import { until, withTimeout } from '../../test/support/wait-until.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import { COPIED_TABLES, OTHER_TABLES } from '../db/copy-tables.ts'
 import type { Db } from '../db/database.ts'
@@ -148,6 +149,16 @@ async function claimedJobs({ databaseUrl }: Place, db: Db): Promise<{ migrationI
   return claimed
 }
 
+/** Waits until PostgreSQL has noticed that a process was killed. Until then, its copy seems to be running. */
+async function waitForUnlock(databaseUrl: string): Promise<void> {
+  const client = new pg.Client(databaseUrl)
+  await client.connect()
+  const locks = `select 1 from pg_locks join pg_database on pg_database.oid = database
+    where locktype = 'advisory' and datname = current_database()`
+  await until('no copy is running', async () => (await client.query(locks)).rows.length === 0)
+  await client.end()
+}
+
 /** Returns a function that copies in another process and kills it. The next process loads its code while the last one copies. */
 async function copyKiller(t: TestContext) {
   const module = new URL('../../test/support/copy-test-process.ts', import.meta.url)
@@ -159,7 +170,9 @@ async function copyKiller(t: TestContext) {
     next = start()
     const exited = once(child, 'exit')
     child.send(order)
-    return withTimeout('the copy is killed', exited)
+    const ended = await withTimeout('the copy is killed', exited)
+    await waitForUnlock(String(order.from.databaseUrl ?? order.to.databaseUrl))
+    return ended
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { after, before, type TestContext, test } from 'node:test'
 import { openDatabase } from '../../../../test/support/databases.ts'
 import {
   DEFAULT_MEDIA_TYPE,
@@ -19,7 +19,7 @@ import { insertMigration } from '../../../migrations/migration-store.ts'
 const REPOSITORIES = 2500
 
 /** Starts a server with an exported migration of very many repositories. */
-async function startServer(t: TestContext) {
+async function startServer(t: Pick<TestContext, 'after'>) {
   const { db } = await openDatabase(t, 'sqlite')
   const now = Date.now
   const owner = await ensureAccount(db, 'alice', 0)
@@ -29,7 +29,6 @@ async function startServer(t: TestContext) {
     ...{ db, now, authenticator: createAuthenticator({ db, now }) },
     blobs: { probe: async () => {} } as never,
   })
-  t.after(() => app.close())
   const get = async (path: string, accept = PREVIEW) => {
     const headers = { 'user-agent': 'test', authorization: `bearer ${token}`, accept }
     const response = await app.inject({ url: `/user/migrations/${id}${path}`, headers })
@@ -81,8 +80,20 @@ async function turnsDuring<T>(work: Promise<T>): Promise<{ turns: number; result
   }
 }
 
-test('large responses are complete and do not block the event loop', async (t) => {
-  const { get } = await startServer(t)
+let server: Awaited<ReturnType<typeof startServer>>
+
+const cleanups: (() => unknown)[] = []
+
+before(async () => {
+  server = await startServer({ after: (cleanUp) => cleanups.push(cleanUp as () => unknown) })
+})
+
+after(async () => {
+  for (const cleanUp of cleanups.reverse()) await cleanUp()
+})
+
+test('large responses are complete and do not block the event loop', async () => {
+  const { get } = server
   const names = Array.from({ length: REPOSITORIES }, (_, index) => `alice/repository-${index}`)
   const namesIn = (body: string) =>
     (JSON.parse(body) as { repositories: { full_name: string }[] }).repositories.map(
@@ -96,8 +107,8 @@ test('large responses are complete and do not block the event loop', async (t) =
   }
 })
 
-test('an event stream of a large migration sends each repository once, and then the end', async (t) => {
-  const { readEvents } = await startServer(t)
+test('an event stream of a large migration sends each repository once, and then the end', async () => {
+  const { readEvents } = server
   const events = Array.from(
     (await readEvents()).matchAll(/^event: (\w+)\n(?:id: (\d+)\n)?data: /gm),
   )
@@ -108,16 +119,16 @@ test('an event stream of a large migration sends each repository once, and then 
   )
 })
 
-test('a large progress response has a stable ETag', async (t) => {
-  const { get } = await startServer(t)
+test('a large progress response has a stable ETag', async () => {
+  const { get } = server
   const first = await get('/progress')
   const second = await get('/progress')
   assert.equal(first.headers.etag, second.headers.etag)
   assert.equal(Number(first.headers['content-length']), Buffer.byteLength(first.body))
 })
 
-test('progress and report are JSON for clients that prefer JSON to events or text', async (t) => {
-  const { get } = await startServer(t)
+test('progress and report are JSON for clients that prefer JSON to events or text', async () => {
+  const { get } = server
   for (const [path, other] of [
     ['/report', 'text/plain'],
     ['/progress', 'text/event-stream'],

@@ -59,6 +59,14 @@ function makePrivate(file: string): void {
 }
 
 async function connectPostgres(url: string, onIdleError?: (error: Error) => void) {
+  return databaseOf(await openPool(url, onIdleError))
+}
+
+/** Opens connections to a PostgreSQL server. */
+export async function openPool(
+  url: string,
+  onIdleError?: (error: Error) => void,
+): Promise<pg.Pool> {
   // Loaded here, because a service with an embedded database never needs it.
   const { default: postgres } = await import('pg')
   const pool = new postgres.Pool({
@@ -73,6 +81,11 @@ async function connectPostgres(url: string, onIdleError?: (error: Error) => void
   pool.on('error', (error) => onIdleError?.(error))
   // A connection that breaks within a transaction fails its next query. An unhandled error would end the process before that.
   pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
+
+/** Returns the database of a pool, which it closes. */
+export function databaseOf(pool: pg.Pool) {
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   shortcuts.set(db, { prepareMany: ({ sql }) => selectMany(pool, sql) })
   async function close(): Promise<void> {

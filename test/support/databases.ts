@@ -6,7 +6,8 @@ import { connect } from '../../src/db/connect.ts'
 import type { Database } from '../../src/db/database.ts'
 import { upgradeSchema } from '../../src/db/upgrade.ts'
 import { createDatabase } from './postgres.ts'
-import { copyOfUpgraded, copyUpgradedFile } from './upgraded-databases.ts'
+import { openReused } from './reused-databases.ts'
+import { copyUpgradedFile } from './upgraded-databases.ts'
 
 const engines = ['sqlite', 'postgres'] as const
 export type Engine = (typeof engines)[number]
@@ -21,12 +22,17 @@ export async function databaseOptions(t: Context, engine: Engine, create = creat
   return { dataDirectory, databaseUrl: engine === 'postgres' ? await create() : undefined }
 }
 
-/** Opens a database with the current schema. */
+/** Opens an empty database with the current schema. */
 export async function openDatabase(t: Context, engine: Engine): Promise<Database> {
-  const options = await databaseOptions(t, engine, copyOfUpgraded)
-  if (engine === 'sqlite') await copyUpgradedFile(options.dataDirectory)
-  const database = await connect(options)
+  const database = await (engine === 'postgres' ? openReused() : openSqlite(t))
   t.after(() => database.close())
+  return database
+}
+
+async function openSqlite(t: Context): Promise<Database> {
+  const options = await databaseOptions(t, 'sqlite')
+  await copyUpgradedFile(options.dataDirectory)
+  const database = await connect(options)
   await upgradeSchema(database)
   return database
 }

@@ -37,7 +37,10 @@ onEachEngine('the catalogue with other layouts', (engine) => {
     }
     await rename(join(host.root, 'octo/a-b.git'), join(host.root, 'octo/c.git'))
     await sync()
-    assert.deepEqual(await listNames(), ['1 octo/a-b first', '2 octo/c second'])
+    const [first, second] = await listNames()
+    assert.equal(first, '1 octo/a-b first')
+    // PostgreSQL leaves gaps between ids.
+    assert.match(second!, /^(?!1 )\d+ octo\/c second$/)
     await rm(join(host.root, 'octo/a'), { recursive: true })
     assert.equal((await sync()).missing, 1)
   })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { launchChromium, needsChromium } from '../support/browser.ts'
+import { needsChromium, openPlainTab } from '../support/browser.ts'
 import { saveScreenshot, untilHeading } from '../support/dashboard.ts'
 import { onEachEngine } from '../support/databases.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
@@ -44,9 +44,7 @@ onEachEngine('sign-in with an OpenID provider in a browser', (engine) => {
     'returns to the same page, survives a reload, and ends in all browsers',
     needsChromium,
     async (t) => {
-      const browser = await launchChromium()
-      t.after(() => browser.close())
-      const page = await browser.newPage()
+      const page = await openPlainTab(t)
       await page.goto(`${service.url}/#/schedules`)
       const button = page.getByRole('link', { name: 'Sign in with Example ID' })
       await button.waitFor()
@@ -62,7 +60,7 @@ onEachEngine('sign-in with an OpenID provider in a browser', (engine) => {
       await menu(page, 'alice').click()
       await saveScreenshot(page, `account-menu-${engine}`)
 
-      const other = await browser.newPage()
+      const other = await openPlainTab(t)
       await other.goto(service.url)
       await other.getByRole('link', { name: 'Sign in with Example ID' }).click()
       await other.getByRole('button', { name: 'Continue' }).click()
@@ -80,13 +78,11 @@ onEachEngine('sign-in with an OpenID provider in a browser', (engine) => {
   )
 
   test('shows why somebody is refused', needsChromium, async (t) => {
-    const browser = await launchChromium()
-    t.after(() => browser.close())
     for (const [sub, expected] of [
       ['b', undefined],
       ['b2', 'Somebody else already has the account with your login.'],
     ] as const) {
-      const page = await browser.newPage()
+      const page = await openPlainTab(t)
       await page.goto(service.url)
       provider.person = { sub, preferred_username: 'bob' }
       await page.getByRole('link', { name: 'Sign in with Example ID' }).click()

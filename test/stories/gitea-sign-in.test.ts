@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { launchChromium, needsChromium } from '../support/browser.ts'
+import { needsChromium, openPlainTab } from '../support/browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { GITEA, giteaServer } from '../support/gitea-server.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
@@ -38,9 +38,7 @@ test('people of a real Gitea sign in with it, have one account, and the rights t
     ],
   })
 
-  const browser = await launchChromium()
-  t.after(() => browser.close())
-  const page = await browser.newPage()
+  const page = await openPlainTab(t)
   await page.goto(`${own}/#/new`)
   await page.getByRole('link', { name: 'Sign in with Gitea' }).click()
   await page.locator('#user_name').fill('ann')

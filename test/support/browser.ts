@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import {
   type Browser,
+  type BrowserContextOptions,
   type ConsoleMessage,
   chromium,
   type Page,
@@ -41,7 +42,7 @@ const VIEWPORT = { width: 1280, height: 860 }
 
 let launched: Promise<Browser> | undefined
 
-/** Launches one browser for all tests of the process. */
+/** Launches one browser for all tests of the process, because starting one takes longer than most tests. */
 function browser(): Promise<Browser> {
   if (!launched) {
     launched = launchChromium()
@@ -96,6 +97,16 @@ export async function visit(
 /** Ends a visit, with all its checks, before the end of the test, and frees its tab. */
 export async function endVisit(page: Page): Promise<void> {
   await visitEnds.get(page)?.()
+}
+
+/** Opens a tab with a clean browser profile, without the checks of `visit`, and closes it after the test. */
+export async function openPlainTab(
+  t: Pick<TestContext, 'after'>,
+  options: BrowserContextOptions = {},
+): Promise<Page> {
+  const context = await (await browser()).newContext({ timezoneId: 'UTC', ...options })
+  t.after(() => context.close())
+  return context.newPage()
 }
 
 async function openTab(): Promise<Page> {

@@ -55,6 +55,7 @@ const ui = swaggerUi({
   plugins: [
     {
       fn: { opsFilter: searchOperations },
+      statePlugins: { spec: { wrapActions: { requestResolvedSubtree: resolveIfNeeded } } },
       wrapComponents: {
         responses: withCurlExample(description),
         AuthorizeBtnContainer: withCaller,
@@ -158,6 +159,24 @@ interface Group {
   set(name: 'operations', operations: ImmutableList<OperationItem>): Group
 }
 
+interface SpecActions {
+  specActions: { updateResolvedSubtree(path: readonly string[], value: unknown): unknown }
+}
+
+/**
+ * Uses the security schemes, which Swagger UI resolves when the page is loaded, as they are: they have no
+ * references, and for any part of the description Swagger UI converts all of it, which takes seconds.
+ */
+function resolveIfNeeded(
+  original: (path: readonly string[]) => unknown,
+  { specActions }: SpecActions,
+) {
+  return (path: readonly string[]) =>
+    path.join('/') === 'components/securitySchemes'
+      ? specActions.updateResolvedSubtree(path, description.components.securitySchemes)
+      : original(path)
+}
+
 /** Filters operations that contain every word. Swagger UI's own search looks at the names of groups only. */
 function searchOperations(groups: ImmutableList<Group>, words: string): ImmutableList<Group> {
   return groups
@@ -238,7 +257,7 @@ function withCaller(Button: React.ComponentType<object>, system: { React: typeof
 interface Description {
   info: object
   tags: { name: string }[]
-  components: { responses: Record<string, Response> }
+  components: { responses: Record<string, Response>; securitySchemes: object }
   /** The events that are sent to webhooks. */
   webhooks?: object
   paths: Record<string, Record<string, Operation>>

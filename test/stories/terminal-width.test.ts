@@ -8,9 +8,8 @@ import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { createCommandRunner } from '../support/shared-commands.ts'
-import { atTerminal, needsTerminal } from '../support/terminal.ts'
+import { godwitAtTerminal, needsTerminal } from '../support/terminal.ts'
 
-const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const wholeFile = cleanupAfterFile()
 let story: SharedStory
 let folder: string
@@ -38,6 +37,12 @@ before(async () => {
 
 const inRow = (line: string) => createCommandRunner()(line.split(' '), env)
 
+const inRows = (lines: readonly string[], columns: number) =>
+  godwitAtTerminal(
+    lines.map((line) => line.split(' ')),
+    { cwd: folder, env, columns },
+  )
+
 /** Ages differ between two runs of a command. */
 const AGE = /just now|\d+ (?:second|minute)s? ago|in \d+ \w+/g
 
@@ -51,7 +56,7 @@ for (const columns of [40, 80])
     needsTerminal,
     async () => {
       const data = `--data ${story.service.data}`
-      for (const line of [
+      const lines = [
         'migration list',
         'migration show 1',
         'migration show 2',
@@ -61,14 +66,16 @@ for (const columns of [40, 80])
         `token list ${data}`,
         `account list ${data}`,
         'auth status',
-      ]) {
+      ]
+      const narrow = await inRows(lines, columns)
+      for (const [n, line] of lines.entries()) {
         const wide = await inRow(line)
         assert.equal(wide.code, 0, `${line}: ${wide.stderr}`)
-        const { code, shown } = await atTerminal(`${GODWIT} ${line}`, { cwd: folder, env, columns })
+        const { code, shown } = narrow[n]!
         assert.equal(code, 0, shown)
-        const lines = stripVTControlCharacters(shown).split(/\r?\n/)
-        for (const each of lines) assert.ok(fits(each, columns), `${line} at ${columns}: ${each}`)
-        const found = new Set(lines.join(' ').split(/ +/))
+        const rows = stripVTControlCharacters(shown).split(/\r?\n/)
+        for (const each of rows) assert.ok(fits(each, columns), `${line} at ${columns}: ${each}`)
+        const found = new Set(rows.join(' ').split(/ +/))
         const words = wide.stdout.replaceAll(AGE, '').trim().split(/\s+/)
         const lost = words.filter((word) => !found.has(word))
         assert.deepEqual(lost, [], `${line} at ${columns}:\n${shown}`)
@@ -77,10 +84,11 @@ for (const columns of [40, 80])
   )
 
 test('the help fits 40 columns', needsTerminal, async () => {
-  for (const line of ['--help', 'migration start --help', 'auth login --help']) {
-    const { shown } = await atTerminal(`${GODWIT} ${line}`, { cwd: folder, env, columns: 40 })
+  const lines = ['--help', 'migration start --help', 'auth login --help']
+  for (const [n, { shown }] of (await inRows(lines, 40)).entries()) {
+    const line = lines[n]
     const [described = ''] = stripVTControlCharacters(shown).split(/Examples:|Exit codes:/)
-    const lines = described.split(/\r?\n/).filter((each) => !each.startsWith('Usage:'))
-    for (const each of lines) assert.ok(fits(each, 40), `${line}: ${each}`)
+    const rows = described.split(/\r?\n/).filter((each) => !each.startsWith('Usage:'))
+    for (const each of rows) assert.ok(fits(each, 40), `${line}: ${each}`)
   }
 })

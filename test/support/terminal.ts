@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
@@ -26,6 +27,25 @@ export function atTerminal(
     )
     child.stdin?.end()
   })
+}
+
+const COMMANDS = new URL('terminal-commands-process.ts', import.meta.url).pathname
+
+/**
+ * Runs `godwit` commands, one after the other, in one process at its own terminal, because starting a process takes longer than most
+ * commands. Returns the exit code of each and what it displayed.
+ */
+export async function godwitAtTerminal(
+  commands: readonly (readonly string[])[],
+  options: Parameters<typeof atTerminal>[1],
+): Promise<{ code: number; shown: string }[]> {
+  const env = { ...options.env, GODWIT_TEST_COMMANDS: JSON.stringify(commands) }
+  const line = `exec "${process.execPath}" "${COMMANDS}" "$GODWIT_TEST_COMMANDS"`
+  const { code, shown } = await atTerminal(line, { ...options, env })
+  assert.equal(code, 0, shown)
+  const ended = [...shown.matchAll(/([^\0]*)\0(\d+)\r?\n/g)]
+  assert.equal(ended.length, commands.length, shown)
+  return ended.map(([, shown = '', code]) => ({ code: Number(code), shown }))
 }
 
 interface Typist {

@@ -3,19 +3,11 @@ import { open, readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { before, test } from 'node:test'
-import { createS3BlobStore } from '../../src/blobs/s3.ts'
 import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
-import { verifyBytes } from '../support/cluster-story.ts'
-import { commandLine } from '../support/command-line.ts'
-import { damageBlob, flipBit } from '../support/damage-blob.ts'
 import { assertFinding } from '../support/doctor-scene.ts'
-import { untilEnded } from '../support/ended-migration.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
-import { gitHost } from '../support/git-host.ts'
-import { emptyBucket, envFor, flagsFor, needsObjectStore } from '../support/radosgw.ts'
 import { incompressible } from '../support/sample-repositories.ts'
-import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 
 const fileCleanup = cleanupAfterFile()
@@ -26,10 +18,12 @@ let database: DatabaseSync
 before(async () => {
   story = await sharedExportStory(fileCleanup, {
     async repositories(host) {
-      for (const name of ['one', 'two', 'three', 'four', 'five'])
-        await host.repository(`alice/${name}`, {
-          files: { a: name, b: incompressible(3_000_000) },
-        })
+      // Larger than what a server sends before it has read the damaged bytes.
+      const large = { b: incompressible(3_000_000) }
+      for (const name of ['one', 'two'])
+        await host.repository(`alice/${name}`, { files: { a: name, ...large } })
+      for (const name of ['three', 'four', 'five'])
+        await host.repository(`alice/${name}`, { files: { a: name } })
     },
   })
   const { service } = story
@@ -209,55 +203,3 @@ test('a lost store is reported, and replaced only on request', async () => {
   const verified = await client.godwit(['verify', await story.download(again.id)])
   assert.equal(verified.code, 0, verified.output)
 })
-
-for (const downloads of ['proxy', 'redirect'] as const) {
-  test(
-    `a damaged segment in a bucket is detected, with downloads by ${downloads}`,
-    needsObjectStore,
-    async (t) => {
-      const host = await gitHost()
-      t.after(host.remove)
-      await host.repository('alice/site', { files: { a: incompressible(6_000_000) } })
-      const bucket = await emptyBucket()
-      const service = await startSharedService(t, {
-        repositories: host.root,
-        engine: 'postgres',
-        flags: [...flagsFor(bucket), '--concurrency', '1', '--downloads', downloads],
-        env: envFor(bucket),
-      })
-      const token = await service.token('alice')
-      const body = JSON.stringify({ repositories: ['site'] })
-      const migrate = async () => {
-        const started = await service.call(token, '/user/migrations', { method: 'POST', body })
-        const { id } = (await started.json()) as { id: number }
-        await untilEnded(service, token, id, 'exported')
-        return id
-      }
-      const link = async (id: number) => {
-        const { status, headers } = await service.call(token, `/user/migrations/${id}/archive`)
-        return headers.get('location') ?? String(status)
-      }
-      const id = await migrate()
-      const blobs = createS3BlobStore({ ...bucket, prefix: 'godwit' })
-      const largest = (await Array.fromAsync(blobs.list())).sort((a, b) => b.size - a.size)
-      const [whole, segment] = downloads === 'redirect' ? largest : [undefined, ...largest]
-      if (whole) {
-        // The archive as composed in the bucket.
-        await damageBlob(blobs, whole.key, flipBit)
-        const { godwit } = await commandLine(t, envFor(bucket))
-        const settings = ['--database-url', service.databaseUrl!, ...flagsFor(bucket)]
-        const ended = await godwit(['check', '--store', ...settings])
-        assert.equal(ended.code, 1, ended.output)
-        assert.ok((await link(id)).startsWith(service.url), 'downloads use the segments')
-        assert.equal((await fetch(await link(id))).status, 200)
-      }
-      await damageBlob(blobs, segment!.key, flipBit)
-      const damaged = await fetch(await link(id))
-      await assert.rejects(damaged.arrayBuffer(), 'the download looks complete')
-      assert.equal(await link(id), '410')
-      const again = await migrate()
-      const response = await fetch(await link(again))
-      await verifyBytes(t, Buffer.from(await response.arrayBuffer()))
-    },
-  )
-}

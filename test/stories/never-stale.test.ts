@@ -43,19 +43,18 @@ test('two processes on one PostgreSQL show every change of each other', async (t
   const repositories = await manyRepositories(host, 3)
   const cluster = await startCluster(t, { repositories: host.root })
   const token = await cluster.token('alice')
-  const apis = await Promise.all([cluster.api(), cluster.api()])
+  const { databaseUrl, data } = cluster
+  const exporter = await startSharedService(t, { repositories: host.root, databaseUrl, data })
+  const apis = [await cluster.api(), exporter] as const
   const processes = apis.map(
     (api): SendRequest =>
       (path, init) =>
         cluster.call(api, token, path, init),
   )
-  const { databaseUrl, data } = cluster
-  const exporter = await startSharedService(t, { repositories: host.root, databaseUrl, data })
-  const { id } = await post(cluster, apis[0]!, token, '/user/migrations', { repositories })
-  await untilClusterEnded(cluster, apis[1]!, token, id, 'exported')
-  await exporter.stop()
+  const { id } = await post(cluster, apis[0], token, '/user/migrations', { repositories })
+  await untilClusterEnded(cluster, apis[1], token, id, 'exported')
 
-  const database = await connect({ dataDirectory: '', databaseUrl: cluster.databaseUrl })
+  const database = await connect({ dataDirectory: '', databaseUrl })
   t.after(database.close)
   await assertChangesVisible(database.db, id as number, processes)
   await assertDeletionVisible(id as number, processes[0]!, processes)

@@ -16,7 +16,7 @@ export async function manyRepositories(host: GitHost, count: number): Promise<st
 
 export async function post(
   cluster: Cluster,
-  api: Member,
+  api: Pick<Member, 'url'>,
   token: string,
   path: string,
   body: unknown,
@@ -31,7 +31,7 @@ export async function post(
 /** Waits for the end of a migration, through one of the API processes. */
 export async function untilEnded(
   cluster: Cluster,
-  api: Member,
+  api: Pick<Member, 'url'>,
   token: string,
   id: unknown,
   expected?: EndState,
@@ -45,7 +45,7 @@ export async function untilEnded(
 
 export async function archiveLink(
   cluster: Cluster,
-  api: Member,
+  api: Pick<Member, 'url'>,
   token: string,
   id: unknown,
 ): Promise<string> {
@@ -58,7 +58,7 @@ export async function archiveLink(
 export async function verifyArchive(
   t: TestContext,
   cluster: Cluster,
-  api: Member,
+  api: Pick<Member, 'url'>,
   token: string,
   id: unknown,
 ): Promise<void> {

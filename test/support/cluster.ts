@@ -30,7 +30,8 @@ export interface Cluster {
   /** Starts a worker. Only workers have access to the repositories. */
   worker(...flags: string[]): Promise<Member>
   token(login: string): Promise<string>
-  call(member: Member, token: string, path: string, init?: RequestInit): Promise<Response>
+  /** Sends a request to an API process, which may be a shared service. */
+  call(api: Pick<Member, 'url'>, token: string, path: string, init?: RequestInit): Promise<Response>
   log(): string
 }
 

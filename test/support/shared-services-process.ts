@@ -28,7 +28,9 @@ async function start({
   id,
   args,
   logFile,
+  env,
 }: Extract<ServiceOrder, { args: unknown }>): Promise<void> {
+  Object.assign(process.env, env)
   const file = openSync(logFile, 'a')
   const config = await configFrom(args)
   const logging = openLog(config, file)

@@ -9,7 +9,9 @@ import { withTimeout } from './wait-until.ts'
 const PROCESS = new URL('shared-services-process.ts', import.meta.url)
 
 /** Starts a service with these arguments, or stops the service with this id. */
-export type ServiceOrder = { id: number } | { id: number; args: string[]; logFile: string }
+export type ServiceOrder =
+  | { id: number }
+  | { id: number; args: string[]; logFile: string; env: Record<string, string> }
 export interface ServiceReply {
   id: number
   error?: string
@@ -24,8 +26,9 @@ class ServiceProcess {
   #hasEnded = false
 
   constructor(env: NodeJS.ProcessEnv) {
-    // The flags of bin/godwit. Those of the test runner have relative paths and change the environment.
-    const execArgv = ['--max-semi-space-size=4', '--disable-warning=ExperimentalWarning']
+    // The flags of bin/godwit, with a larger young generation, which saves a tenth of the CPU time. Those of the test runner have
+    // relative paths and change the environment.
+    const execArgv = ['--max-semi-space-size=32', '--disable-warning=ExperimentalWarning']
     const stdio: StdioOptions = ['ignore', 'inherit', 'inherit', 'ipc']
     this.#child = fork(PROCESS, { execArgv, env: { ...process.env, ...env }, stdio })
     this.#child.on('message', ({ id, error }: ServiceReply) => {
@@ -63,7 +66,10 @@ class ServiceProcess {
   }
 }
 
-/** One process for each environment. */
+/**
+ * One process for each environment. The variables for the bucket are set in the process of services without a bucket too, which
+ * do not read them: they are the same for all tests of a run.
+ */
 const processes = new Map<string, ServiceProcess>()
 
 function processFor(env: Record<string, string>): ServiceProcess {
@@ -81,13 +87,17 @@ function processFor(env: Record<string, string>): ServiceProcess {
  * append to one log.
  */
 export function sharedProcessService(args: string[], env: Record<string, string> = {}) {
-  const shared = processFor(env)
+  const isOfBucket = ([name]: [string, string]) => name.startsWith('AWS_')
+  const entries = Object.entries(env)
+  const bucketEnv = Object.fromEntries(entries.filter(isOfBucket))
+  const shared = processFor(Object.fromEntries(entries.filter((each) => !isOfBucket(each))))
   const id = shared.nextId()
   const logFile = join(shared.logs, String(id))
   const log = () => (existsSync(logFile) ? readFileSync(logFile, 'utf8') : '')
   return {
     log,
-    start: () => shared.send(() => `a service starts:\n${log()}`, { id, args, logFile }),
+    start: () =>
+      shared.send(() => `a service starts:\n${log()}`, { id, args, logFile, env: bucketEnv }),
     stop: () => shared.send(() => `a service stops:\n${log()}`, { id }),
   }
 }

@@ -33,9 +33,9 @@ test('passes', () => {})
 
 test('a failing test fails the run; tests whose program is missing are skipped and listed, and fail under CI=true', (t) => {
   const folder = temporaryDirectory(t)
-  const [file, broken, group] = ['file', 'broken', 'group'].map((name) =>
+  const [file, failing, broken, group] = ['file', 'failing', 'broken', 'group'].map((name) =>
     join(folder, `${name}.test.ts`),
-  ) as [string, string, string]
+  ) as [string, string, string, string]
   writeFileSync(broken, 'throw new Error()')
   const start = (command: string, env: NodeJS.ProcessEnv = {}) => {
     const { NODE_TEST_CONTEXT: _, CI: __, ...inherited } = process.env
@@ -59,14 +59,15 @@ test('a failing test fails the run; tests whose program is missing are skipped a
     skipped.stdout,
     /skipped, Chromium is not installed:\n.*needs a browser\n.*tests 2\n/,
   )
-  assert.equal(run([file], { CI: 'true' }).status, 1)
-  writeFileSync(file, FAILING)
-  const failed = run([file, broken])
+  writeFileSync(failing, FAILING)
+  const failed = run([file, failing, broken], { CI: 'true' })
   assert.equal(failed.status, 1)
   assert.match(failed.stdout, /the requests to the server at port \d+:\nGET \/seen\n/)
-  const [command, ofBroken] = failed.stdout.trimEnd().split('\n').slice(-2)
-  const pattern = `'^it'\\''s a group \\(of 2\\) fails$'`
-  assert.equal(command, `  npm test -- --test-name-pattern=${pattern} ${relative(ROOT, file)}`)
+  const [ofMissing, command, ofBroken] = failed.stdout.trimEnd().split('\n').slice(-3)
+  const commandOf = (test: string, file: string) =>
+    `  npm test -- --test-name-pattern='^${test}$' ${relative(ROOT, file)}`
+  assert.equal(ofMissing, commandOf('a group needs a browser', file))
+  assert.equal(command, commandOf(`it'\\''s a group \\(of 2\\) fails`, failing))
   assert.equal(ofBroken, `  npm test -- ${relative(ROOT, broken)}`)
   const alone = start(command.replace('npm test --', 'scripts/test'))
   assert.equal(alone.status, 1)

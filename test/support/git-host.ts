@@ -83,30 +83,26 @@ export async function gitHost(): Promise<GitHost> {
     await git(['fast-import', '--quiet'], { dir, input })
   }
 
-  const firstCommit = async (
-    dir: string,
-    files: Files,
-    options: CommitOptions & { branch: string },
-  ) => {
-    // With more or larger files, one git process is faster than loose objects.
-    if (Object.keys(files).length > MAX_LOOSE_FILES || sizeOf(files) > MAX_LOOSE_BYTES)
-      return importCommit(dir, files, '', options)
-    const { branch, at = FIRST_COMMIT, message = 'Change things' } = options
-    const objects = looseObjects(dir)
-    const tree = objects.tree(asFolders(files))
-    objects.writeRef(
-      `refs/heads/${branch}`,
-      objects.writeCommit({ tree, who: signatureAt(at), message }),
-    )
-  }
-
   const commit: GitHost['commit'] = async (dir, files, options = {}) => {
-    const { branch = 'main' } = options
-    const { readRef } = looseObjects(dir)
-    const parent = readRef(`refs/heads/${branch}`)
-    if (parent) await importCommit(dir, files, parent, options)
-    else await firstCommit(dir, files, { ...options, branch })
-    return readRef(`refs/heads/${branch}`)!
+    const { branch = 'main', at = FIRST_COMMIT, message = 'Change things' } = options
+    const objects = looseObjects(dir)
+    const ref = `refs/heads/${branch}`
+    const parent = objects.readRef(ref)
+    const before = parent === undefined ? undefined : objects.treeOf(parent)
+    // With more or larger files, one git process is faster than loose objects.
+    const isSmall = Object.keys(files).length <= MAX_LOOSE_FILES && sizeOf(files) <= MAX_LOOSE_BYTES
+    const isLoose = parent === undefined || before !== undefined
+    const folders = isSmall && isLoose ? asFolders(files) : undefined
+    const tree =
+      folders &&
+      (before === undefined ? objects.tree(folders) : objects.extendTree(before, folders))
+    if (tree === undefined) {
+      await importCommit(dir, files, parent ?? '', options)
+      return objects.readRef(ref)!
+    }
+    const oid = objects.writeCommit({ tree, parent, who: signatureAt(at), message })
+    objects.writeRef(ref, oid)
+    return oid
   }
 
   /** Runs `git init` for the first repository of a kind, and copies it for the others: tests make hundreds of them. */
@@ -128,7 +124,7 @@ export async function gitHost(): Promise<GitHost> {
       await writeFile(join(dir, 'description'), options.description)
     }
     if (options.public) await writeFile(join(dir, 'git-daemon-export-ok'), '')
-    if (files) await firstCommit(dir, files, { branch, ...(at && { at }) })
+    if (files) await commit(dir, files, { branch, ...(at && { at }) })
     if (options.wiki) await repository(`${fullName}.wiki`, { files: options.wiki })
     return dir
   }

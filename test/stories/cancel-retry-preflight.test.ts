@@ -52,7 +52,7 @@ before(async () => {
   const oid = await host.git(['rev-parse', 'main'], { dir: shallow })
   await host.write(shallow, 'shallow', `${oid}\n`)
   // Large enough to be interrupted in the middle.
-  await largePack(host.path('alice/large'), 80)
+  await largePack(host.path('alice/large'), 30)
   git = await slowGit()
   fileCleanup.after(git.remove)
   await git.speedUp()

@@ -144,7 +144,7 @@ test('a failed migration sets the exit code, and retry, report and cancel work',
   assert.match(retried.err, /^exported: alice\/site/m)
 
   await git.slowDown()
-  await host.push('alice/site', { b: '2' })
+  await host.commit(host.path('alice/site'), { b: '2' })
   assert.equal((await migration(0, 'start', 'site')).out, '5')
   await git.untilSlow()
   assert.equal((await migration(0, 'cancel', '5')).out, 'migration 5 cancelled')
@@ -156,7 +156,8 @@ test('a failed migration sets the exit code, and retry, report and cancel work',
 /** Starts a migration of repositories that have just changed, and waits until it is exporting. */
 async function startSlowly(...names: string[]): Promise<string> {
   await git.slowDown()
-  for (const name of names) await host.push(`alice/${name}`, { [`file-${Date.now()}`]: 'new' })
+  for (const name of names)
+    await host.commit(host.path(`alice/${name}`), { [`file-${Date.now()}`]: 'new' })
   const { out } = await client.migration(0, 'start', ...names)
   await git.untilSlow()
   return out
@@ -202,7 +203,7 @@ test('Ctrl-C ends the watch and not the migration', async () => {
 
 test('Ctrl-C ends the watch of a migration that was started with --watch, and not the migration', async () => {
   await git.slowDown()
-  await host.push('alice/site', { 'another-file': 'new' })
+  await host.commit(host.path('alice/site'), { 'another-file': 'new' })
   const started = client.start(['migration', 'start', 'site', '--watch'])
   await withTimeout('the watch has begun', once(started.stderr, 'data'))
   started.kill('SIGINT')

@@ -108,7 +108,7 @@ async function serviceWithHistory(t: TestContext) {
   await untilEnded(service, token, id, 'exported')
   await until('the ping and the end are delivered', () => receiver.received.length === 2)
   const { headers } = await service.call(token, `/user/migrations/${id}/archive`)
-  await host.push('alice/birds', { b: '2' })
+  await host.commit(host.path('alice/birds'), { b: '2' })
   await service.godwit('sync')
   const unfinished = await migrate(service, token, {
     repositories: ['atlas', 'birds'],

@@ -10,15 +10,20 @@ export interface ManyIssues {
   name: { owner: string; name: string }
 }
 
-/** Adds this many issues, one second apart; every fifth has two comments, every tenth is a pull request. */
-export function addManyIssues({ world }: FakeForge, count: number): ManyIssues {
+/**
+ * Adds this many issues, one second apart; every fifth has two comments, every tenth is a pull request. Each has a text of this
+ * many characters.
+ */
+export function addManyIssues({ world }: FakeForge, count: number, length = 0): ManyIssues {
   let now = LONG_AGO
   world.clock = () => now
   const ann = world.addUser('ann')
   const repository = world.addRepository(ann, 'many')
+  const text = 'word '.repeat(length / 5)
   for (let n = 1; n <= count; n++) {
     now++
     const issue = n % 10 === 0 ? world.addPull(repository, ann) : world.addIssue(repository, ann)
+    if (length > 0) issue.body = text
     if (n % 5 === 0) for (const word of ['one', 'two']) world.addComment(issue, ann, `${word} ${n}`)
   }
   world.advanceClockPerRequest(now + 60)

@@ -1,15 +1,25 @@
 import { globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { estimateSeconds, formatSeconds, usualSeconds } from '../test/support/file-seconds.ts'
+import { join } from 'node:path'
+import {
+  COMMAND,
+  estimateSeconds,
+  formatSeconds,
+  GROUPS,
+  IS_LONG,
+  usualSeconds,
+} from '../test/support/file-seconds.ts'
 
 /**
- * Called by scripts/test for a whole run: divides the test files into groups, writes a file for each group and prints its path.
+ * Called by scripts/test for a whole run of `npm test` or `npm run test:long`: divides the test files into groups, writes a file for
+ * each group and prints its path.
  * The test runner starts a process for each of these. A process for every test file would spend more time loading code than
  * running tests.
  */
-const FOLDER = 'var/test-groups'
 /** The tests in a browser share one browser, the wire tests one server. */
-const OWN_GROUPS = ['dashboard', 'wire']
-const OTHERS = ['src/**/*.test.ts', 'test/*.test.ts', 'test/stories/*.test.ts']
+const OWN_GROUPS = IS_LONG ? [] : ['dashboard', 'wire']
+const OTHERS = IS_LONG
+  ? ['test/long/*.test.ts', 'test/fire/*.test.ts']
+  : ['src/**/*.test.ts', 'test/*.test.ts', 'test/stories/*.test.ts']
 const SHARDS = 8
 
 interface Group {
@@ -23,12 +33,13 @@ const groups = [
   ...OWN_GROUPS.map((name) => groupOf(name, globSync(`test/${name}/*.test.ts`).sort())),
   ...shards(globSync(OTHERS).sort()),
 ]
-rmSync(FOLDER, { recursive: true, force: true })
-mkdirSync(FOLDER, { recursive: true })
-// The longest first, so that none is left alone at the end.
-for (const group of groups.sort((a, b) => b.seconds - a.seconds)) writeGroup(group)
+rmSync(GROUPS, { recursive: true, force: true })
+mkdirSync(GROUPS, { recursive: true })
+// The longest first, so that none is left alone at the end. The test runner sorts the files by name.
+for (const [index, group] of groups.sort((a, b) => b.seconds - a.seconds).entries())
+  writeGroup(String(index + 1).padStart(2, '0'), group)
 const files = groups.flatMap((group) => group.files)
-console.error(`npm test: about ${formatSeconds(await estimateSeconds(files))} on this machine`)
+console.error(`${COMMAND}: about ${formatSeconds(await estimateSeconds(files))} on this machine`)
 
 function groupOf(name: string, files: string[]): Group {
   return { name, files, seconds: files.reduce((sum, file) => sum + secondsOf(file), 0) }
@@ -52,8 +63,8 @@ function shards(files: readonly string[]): Group[] {
   return shards
 }
 
-function writeGroup({ name, files }: Group): void {
-  const path = `${FOLDER}/${name}.test.ts`
+function writeGroup(number: string, { name, files }: Group): void {
+  const path = join(GROUPS, `${number}-${name}.test.ts`)
   const list = files.map((file) => `  new URL('../../${file}', import.meta.url).pathname,\n`)
   const run = `import { runTestFiles } from '../../test/support/test-group.ts'\n\nrunTestFiles([\n`
   writeFileSync(path, `${run}${list.join('')}])\n`)

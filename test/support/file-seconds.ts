@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** How long each test file took in a whole run, and how long the calibration took on the same machine. */
@@ -11,13 +11,20 @@ interface Measurement {
 }
 
 const pathOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+/** Set by scripts/test. */
+const RUN = process.env.GODWIT_TEST_RUN ?? 'test'
+export const IS_LONG = RUN === 'test:long'
+export const COMMAND = IS_LONG ? 'npm run test:long' : 'npm test'
+const NAME = RUN.replace(':', '-')
+/** The folder of the groups of test files (scripts/test-groups.ts). */
+export const GROUPS = `var/${NAME}-groups`
 /** The last whole run in this checkout. */
-const OWN = pathOf('var/test-seconds.json')
+const OWN = pathOf(`var/${NAME}-seconds.json`)
 /** A whole run on two cores, for a checkout that has had none. A copy of the file above. */
-const USUAL = pathOf('test/support/usual-seconds.json')
+const USUAL = pathOf(`test/support/usual-${IS_LONG ? 'long-' : ''}seconds.json`)
 
 /** The calibration of the present run. */
-const CALIBRATION = pathOf('var/test-groups/calibration')
+const CALIBRATION = pathOf(join(GROUPS, 'calibration'))
 
 /** The processes that the test runner runs at a time. */
 export const LANES = Number(process.env.GODWIT_TEST_LANES ?? 4)

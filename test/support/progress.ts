@@ -1,5 +1,5 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { formatSeconds, recordSeconds, usualSeconds } from './file-seconds.ts'
+import { COMMAND, formatSeconds, GROUPS, recordSeconds, usualSeconds } from './file-seconds.ts'
 
 /**
  * The file to which the groups of a whole run append a line for each test file that has ended (test-group.ts). The test runner
@@ -30,7 +30,7 @@ export function followRun(): (hasPassed: boolean) => string | undefined {
     const taken = readEnded(ended)
     // The next run is estimated from these times.
     if (hasPassed && Object.keys(taken).length === files.length) recordSeconds(taken)
-    return `npm test took ${formatSeconds(seconds)}`
+    return `${COMMAND} took ${formatSeconds(seconds)}`
   }
 }
 
@@ -47,7 +47,7 @@ function readEnded(path: string): Record<string, number> {
 
 /** Returns the files of all groups (scripts/test-groups.ts). */
 function filesOfGroups(): string[] {
-  return globSync('var/test-groups/*.test.ts').flatMap((group) =>
+  return globSync(`${GROUPS}/*.test.ts`).flatMap((group) =>
     [...readFileSync(group, 'utf8').matchAll(/'\.\.\/\.\.\/([^']+\.test\.ts)'/g)].map(
       ([, file]) => file!,
     ),

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { entriesIn } from '../support/command-line.ts'
 import { untilEnded } from '../support/ended-migration.ts'
-import { reportFault } from '../support/fire.ts'
+import { reportFault, shortOrLong } from '../support/fire.ts'
 import { startForge } from '../support/forge/fake-forge.ts'
 import { addManyIssues } from '../support/forge/many-issues.ts'
 import { gitHost } from '../support/git-host.ts'
@@ -14,7 +14,7 @@ import { until } from '../support/wait-until.ts'
 
 /** The job would be given up after one more kill. */
 const KILLS = 4
-const ROUNDS = 3
+const ROUNDS = shortOrLong({ short: 1, long: 3 })
 
 test('a service that is killed repeatedly while it reads a forge writes the same records', async (t) => {
   const forge = await startForge()

@@ -18,7 +18,7 @@ import { randomNumbers } from '../support/random-numbers.ts'
 import { git } from '../support/sample-repositories.ts'
 import { TIMEOUT_MS, until } from '../support/wait-until.ts'
 
-const DURATION_MS = shortOrLong({ short: 12_000, long: 600_000 })
+const DURATION_MS = shortOrLong({ short: 8000, long: 600_000 })
 const REPOSITORIES = 12
 /** Most lives are short; some are long enough to finish something, also on a slow machine. */
 const MAX_LIFETIME_MS = 4000

@@ -10,7 +10,7 @@ import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/wait-until.ts'
 
-const DURATION_MS = shortOrLong({ short: 10_000, long: 60_000 })
+const DURATION_MS = shortOrLong({ short: 6000, long: 60_000 })
 const CLIENTS = 6
 const MAX_LIFETIME_MS = 4000
 const HOST_CONFIG = {

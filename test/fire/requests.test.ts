@@ -11,8 +11,8 @@ import { type StateWatch, watchState } from '../support/state-digest.ts'
 import { TIMEOUT_MS, until } from '../support/wait-until.ts'
 
 const REQUESTS = {
-  sqlite: shortOrLong({ short: 1500, long: 14_000 }),
-  postgres: shortOrLong({ short: 500, long: 6000 }),
+  sqlite: shortOrLong({ short: 800, long: 14_000 }),
+  postgres: shortOrLong({ short: 300, long: 6000 }),
 }
 
 interface HttpResponse {

@@ -15,7 +15,9 @@ interface Run {
   state: string
 }
 
-const DAYS = shortOrLong({ short: 8, long: 60 })
+const DAYS = shortOrLong({ short: 4, long: 60 })
+/** How often the moment of the kill moves once through the whole start. */
+const DAYS_PER_SWEEP = 4
 
 onEachEngine('a service with schedules that is killed', (engine) => {
   test('starts one migration for each due time', needsFaketime, async (t) => {
@@ -44,7 +46,8 @@ onEachEngine('a service with schedules that is killed', (engine) => {
       clock.set(24 * day)
       // Due times are checked after the catalogue was read: it is killed before, during or after that.
       const restarted = service.restart().catch(() => {})
-      await pause(random() * 1.4 * startTook)
+      const moment = ((day % DAYS_PER_SWEEP) + random()) / DAYS_PER_SWEEP
+      await pause(moment * 1.4 * startTook)
       await service.kill('SIGKILL')
       await restarted
       const began = performance.now()

@@ -15,8 +15,8 @@ type Json = Record<string, unknown>
 
 const startApis = ({ cluster }: FaultStory) => Promise.all([cluster.api(), cluster.api()])
 
-const startWorkers = ({ cluster, git }: FaultStory) =>
-  Promise.all([1, 2, 3].map(() => cluster.worker('--git', git.program)))
+const startWorkers = ({ cluster, git }: FaultStory, count: number) =>
+  Promise.all(Array.from({ length: count }, () => cluster.worker('--git', git.program)))
 
 const isAlive = ({ process: { exitCode, signalCode } }: Member) =>
   exitCode === null && signalCode === null
@@ -28,7 +28,7 @@ test(
     const story = await faultStory(t, { repositories: 5 })
     const { cluster, git, host, names, token } = story
     const [one, two] = await startApis(story)
-    const [killed, stopped, other] = await startWorkers(story)
+    const [killed, stopped, other] = await startWorkers(story, 3)
     const first = await story.start(one!)
     await git.untilSlow(3)
     await killed!.kill('SIGKILL')
@@ -77,7 +77,7 @@ test('starts and downloads survive a killed API process', needsObjectStore, asyn
   await late.kill('SIGKILL')
   await assert.rejects(pending)
   const [{ id: first }] = (await list()) as [Json]
-  const workers = await startWorkers(story)
+  const workers = await startWorkers(story, 1)
   await cluster.token('alice')
   const body = { repositories: ['large'] }
   const { id: second } = await post(cluster, two!, token, '/user/migrations', body)
@@ -112,9 +112,9 @@ test('exports survive a restart of PostgreSQL', needsObjectStore, async (t) => {
   const story = await faultStory(t, { repositories: 6, databaseUrl })
   const { cluster, git, host, names } = story
   const apis = await startApis(story)
-  const workers = await startWorkers(story)
+  const workers = await startWorkers(story, 2)
   const first = await story.start(apis[0]!)
-  await git.untilSlow(3)
+  await git.untilSlow(2)
   await postgres.restart(async () => {
     await git.speedUp()
     for (const { url } of apis) {
@@ -148,9 +148,9 @@ test('exports survive twenty seconds without the object store', needsObjectStore
   const story = await faultStory(t, { repositories: 4, endpoint: gateway.endpoint })
   const { git } = story
   const apis = await startApis(story)
-  const workers = await startWorkers(story)
+  const workers = await startWorkers(story, 2)
   const first = await story.start(apis[0]!)
-  await git.untilSlow(3)
+  await git.untilSlow(2)
   await gateway.kill()
   await git.speedUp()
   const outage = sleep(20_000)

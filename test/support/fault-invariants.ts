@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { promisify } from 'node:util'
 import { hasNothingLeftOver, rowsOf, unfinishedFiles } from './export-leftovers.ts'
 import { assertArchiveHolds, type RefState } from './export-proof.ts'
 import { type ExportStory, until } from './export-story.ts'
 import { git } from './sample-repositories.ts'
+import { createCommandRunner } from './shared-commands.ts'
 
-const run = promisify(execFile)
-const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
+const godwit = createCommandRunner()
 
 type RefStates = Record<string, RefState>
 
@@ -43,8 +41,8 @@ interface Expected {
 
 /**
  * Asserts the invariants after any fault: every archive verifies, no migration is stuck, no lock and no
- * temporary file is left, no acknowledged write is lost. The service must be running, and is restarted by the
- * check.
+ * temporary file is left, no acknowledged write is lost. The service must be running; the check restarts it, and
+ * stops it at the end.
  */
 export async function assertInvariants(
   story: ExportStory,
@@ -60,7 +58,7 @@ export async function assertInvariants(
   // A blob may exist without a row; the next start sweeps it.
   await service.kill('SIGTERM')
   assertDatabaseIntact(service.data)
-  await service.restart()
+  await service.restartShared()
   // It sweeps while it serves: the row first, then the bytes.
   await until('nothing is left over', () => hasNothingLeftOver(service))
   for (const token of acknowledged.tokens)
@@ -69,6 +67,7 @@ export async function assertInvariants(
     if (acknowledged.deleted.has(id)) await assertDeleted(story, id)
     else if (stateOf(story, id).state === 'exported') await assertVerifies(story, id, states)
   }
+  await service.stop()
 }
 
 const migrationsOf = ({ service }: ExportStory): MigrationRow[] =>
@@ -149,7 +148,8 @@ async function assertDeleted({ call }: ExportStory, id: number): Promise<void> {
 /** Verifies an archive with `godwit verify`, and with plain tar and git if the expected refs are known. */
 async function assertVerifies(story: ExportStory, id: number, states?: RefStates): Promise<void> {
   const archive = await story.download(id)
-  await run(GODWIT, ['verify', archive])
+  const { code, stdout, stderr } = await godwit(['verify', archive])
+  assert.equal(code, 0, `${stdout}${stderr}`)
   await rm(archive)
   if (!states) return
   const unpacked = await story.unpack(id)

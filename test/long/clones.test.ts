@@ -11,7 +11,7 @@ import { until } from '../support/wait-until.ts'
 
 const CLONES = 50
 const REPOSITORIES = 10
-const FILES = 20
+const FILES = 8
 const FILE_BYTES = 200_000
 /** The longest accepted read: far longer than a read takes, and far shorter than a clone. */
 const SLOWEST_READ_MS = 2000

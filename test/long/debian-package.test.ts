@@ -97,8 +97,8 @@ const PROJECT = new URL('../..', import.meta.url).pathname
 /** Packing and unpacking hundreds of megabytes depends on the disk. */
 const LONG_TIMEOUT = { timeout: 1_800_000 }
 
-function makePackage(folder: string, ...args: string[]): string {
-  const env = { ...process.env, SOURCE_DATE_EPOCH: '1700000000' }
+function makePackage(folder: string, args: readonly string[] = [], more = {}): string {
+  const env = { ...process.env, SOURCE_DATE_EPOCH: '1700000000', ...more }
   const command = ['run', '--silent', 'package', '--', '--output', folder, ...args]
   return execFileSync('npm', command, { cwd: PROJECT, env, encoding: 'utf8' }).trim()
 }
@@ -108,7 +108,9 @@ test('the Debian package is reproducible and can be installed, started, upgraded
   ...LONG_TIMEOUT,
 }, async (t) => {
   const folder = temporaryDirectory(t)
-  const [first, second] = [makePackage(folder), makePackage(folder, '--revision', '2')]
+  const first = makePackage(folder)
+  // Compressing it takes longer than everything else.
+  const second = makePackage(folder, ['--revision', '2'], { DPKG_DEB_COMPRESSOR_LEVEL: '1' })
   assert.match(first, /\/godwit_\d+\.\d+\.\d+_(amd64|arm64)\.deb$/)
   assert.equal(contentsDigest(first), contentsDigest(second))
   assert.ok(statSync(first).size < 80_000_000, `${statSync(first).size} bytes`)

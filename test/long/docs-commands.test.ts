@@ -17,6 +17,7 @@ import {
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
+import { createCommandRunner } from '../support/shared-commands.ts'
 import { skipUnless } from '../support/skip-unless.ts'
 import { withTimeout } from '../support/wait-until.ts'
 
@@ -186,9 +187,14 @@ test('the first-day guide and the operations guide work as written', needsParts,
       operations.some((line) => line.trim() === wanted),
       `${wanted} is not among\n${operations.join('\n')}`,
     )
-  await runInShell(
-    join(machine.root, 'home'),
-    env,
-    [...operations, 'systemctl stop godwit'].map((command) => ({ command, output: '' })),
-  )
+  const home = join(machine.root, 'home')
+  const godwit = createCommandRunner({ cwd: home, env })
+  for (const line of operations) {
+    if (/[|>]/.test(line)) await runInShell(home, env, [{ command: line, output: '' }])
+    else {
+      const { code, stdout, stderr } = await godwit(godwitCalls(line)[0]!)
+      assert.equal(code, 0, `${line} fails:\n${stdout}${stderr}`)
+    }
+  }
+  await runInShell(home, env, [{ command: 'systemctl stop godwit', output: '' }])
 })

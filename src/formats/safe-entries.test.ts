@@ -22,3 +22,14 @@ test('the number and length of paths are limited', async () => {
   )
   await assert.rejects(pathsWithin({ entries: 3, characters: 300 }), /it has more than 3 entries/)
 })
+
+test('an archive is refused if it would not fit on the disk, with a block for each file and its entry', async () => {
+  const { signal } = new AbortController()
+  const unpacked = (bytes: number) =>
+    Array.fromAsync(safeEntries([three], { bytes, where: '/backup' }, signal))
+  assert.equal((await unpacked(3 * 2 * 4096)).length, 3)
+  await assert.rejects(
+    unpacked(3 * 2 * 4096 - 1),
+    /up to attachments\/c+ it unpacks to 24576 bytes, and \/backup has space for 24575/,
+  )
+})

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { cloneScene } from '../../../test/support/clone-scene.ts'
 import { onSqlite } from '../../../test/support/databases.ts'
@@ -157,4 +158,24 @@ test('a stalled body is rejected with 408', async (t) => {
   assert.match(stalled.text, /Request Timeout: the rest of the request did not arrive\./)
   const complete = await sendRaw(url, [`${head}abcd`], { responses: 1 })
   assert.match(complete.text, /\r\n\r\nabcd$/)
+})
+
+test('all requests without a token together are held only up to a limit, which those with one do not share', async () => {
+  const read = bodyReader({ receive: () => ({ [Symbol.dispose]() {} }) }, 60_000)
+  const options = { maxBytes: 20 * MIB, tooLarge: () => new HttpError(413, 'too large') }
+  const send = (ip: string, viewer: object | null = null) => {
+    // As a body that has arrived completely.
+    const raw = Object.assign(Readable.from([Buffer.alloc(12 * MIB)]), {
+      headers: {},
+      complete: true,
+    })
+    return read({ raw, viewer, ip } as never, options)
+  }
+  const first = await send('192.0.2.1')
+  await send('192.0.2.2')
+  await assert.rejects(send('192.0.2.3'), { status: 503 })
+  const withToken = await send('192.0.2.3', { account: { id: 1 } })
+  first.release()
+  const third = await send('192.0.2.3')
+  assert.deepEqual([withToken.bytes.length, third.bytes.length], [12 * MIB, 12 * MIB])
 })

@@ -388,7 +388,7 @@ onEachEngine('locks', (engine, testOnSqlite) => {
     })
 
     const { id } = await start('alice')
-    const dying = dyingAfterCommit(parts)
+    const { fail, ...dying } = dyingAfterCommit(parts)
     assert.ok((await startAt(dying, alice)).id > id)
     assert.deepEqual(committed, ['deleted', 'started'])
 
@@ -396,13 +396,14 @@ onEachEngine('locks', (engine, testOnSqlite) => {
       const request = { repositories: ['site'], options: OPTIONS }
       return startMigration(those, ownScope(who), request, async () => {
         committed.push('started')
+        fail()
       })
     }
   })
 })
 
-/** The database fails after the commit, while the start waits for a worker in another process. */
-function dyingAfterCommit(parts: StartParts): StartParts {
+/** The database fails after the commit, while the start waits for a worker in another process. `fail` is called before the commit. */
+function dyingAfterCommit(parts: StartParts): StartParts & { fail: () => void } {
   let isFailing = false
   const db = new Proxy(parts.db, {
     get(target, name) {
@@ -411,8 +412,8 @@ function dyingAfterCommit(parts: StartParts): StartParts {
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  const wake = () => {
+  const fail = () => {
     isFailing = true
   }
-  return { ...parts, db, source: undefined, queue: { ...parts.queue, wake } }
+  return { ...parts, db, source: undefined, fail }
 }

@@ -344,28 +344,36 @@ describe('records of a forge', () => {
       without: ['content-length'],
     },
   } satisfies Record<string, Fault>
-  for (const [name, fault] of Object.entries(faults))
-    test(`a release asset for which the forge sends ${name} is reported as missing`, async (t) => {
-      const { db, start, work, recordsOf, forge, world } = await forgeScene(t)
-      const [, damaged] = world.tools.releases.map(({ assets }) => assets[0]!)
+  test('a release asset that the forge does not send completely is reported as missing', async (t) => {
+    const { db, start, work, recordsOf, forge, world } = await forgeScene(t)
+    const [, damaged] = world.tools.releases.map(({ assets }) => assets[0]!)
+    const ofDamaged = () => forge.requests.filter(({ path }) => path.endsWith(damaged!.uuid)).length
+    for (const [name, fault] of Object.entries(faults)) {
       forge.faultFor = ({ path }) => (path === `/attachments/${damaged!.uuid}` ? fault : undefined)
+      const before = ofDamaged()
+      // Every migration requests the missing file again.
       const id = await start(['octo/tools'])
       await work()
       await assertExported(db, id)
+      assert.ok(ofDamaged() > before, name)
       const { of, files, manifest } = await recordsOf(id)
       assert.deepEqual(
         of('releases').map(({ release_assets }) => (release_assets as unknown[]).length),
         [2, 1, 2],
+        name,
       )
       const bins = [...files].filter(([path]) => path.endsWith('.bin'))
       assert.deepEqual(
         bins.map(([, text]) => text === String(BINARY)),
         [true, true],
+        name,
       )
       const notes = describeLosses((await progressOf(db, { id })).repositories[0]!.records!.losses)
-      assert.equal(notes.filter((note) => note.includes(damaged!.uuid)).length, 1, notes.join('; '))
-      assert.ok(!JSON.stringify(manifest.stored_files).includes(damaged!.uuid))
-    })
+      const missing = notes.filter((note) => note.includes(damaged!.uuid))
+      assert.equal(missing.length, 1, `${name}: ${notes.join('; ')}`)
+      assert.ok(!JSON.stringify(manifest.stored_files).includes(damaged!.uuid), name)
+    }
+  })
 
   test('a file that is too large is reported and has no record', async (t) => {
     const { db, start, change, work, recordsOf } = await forgeScene(t)

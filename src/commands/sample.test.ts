@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { openSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -9,6 +10,9 @@ import { freePort } from '../../test/support/free-port.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { createCommandRunner } from '../../test/support/shared-commands.ts'
 import { until } from '../../test/support/wait-until.ts'
+import { openLog } from '../service/log.ts'
+import { readConfig } from '../settings/config.ts'
+import { startSample } from './sample.ts'
 
 /** Starts and stops `serve` without repositories. Returns all that it printed and logged. */
 async function serve(t: TestContext, data: string, ...flags: string[]): Promise<string> {
@@ -30,6 +34,16 @@ async function serve(t: TestContext, data: string, ...flags: string[]): Promise<
   return output
 }
 
+/** Starts the sample in this process, and stops it. Returns the notice. */
+async function startAndStop(data: string): Promise<string> {
+  const config = readConfig({ data, listen: `127.0.0.1:${await freePort()}` }, process.env)
+  const logging = openLog(config, openSync(join(data, 'log'), 'a'))
+  const service = await startSample(config, logging)
+  await service.stop()
+  await logging.close()
+  return String(service.notice)
+}
+
 const WARNING = 'serving the built-in sample repositories: set --repositories DIR to serve your own'
 
 const tokenIn = (output: string) => /^User: +wader, token (\S+)$/m.exec(output)?.[1]
@@ -46,9 +60,8 @@ test('serve warns that it serves the sample, unless that is wanted; it starts wi
   const revoke = ['token', 'remove', '--all-of', 'wader', '--data', join(data, 'sample')]
   assert.equal((await createCommandRunner()(revoke)).code, 0)
   // As `npm start` does.
-  const wanted = ['--config', '/dev/null', '--log-level', 'warn']
-  const second = await serve(t, data, ...wanted)
+  const second = await serve(t, data, '--config', '/dev/null', '--log-level', 'warn')
   assert.ok(!second.includes(WARNING))
   assert.ok(tokenIn(first) && tokenIn(second) && tokenIn(first) !== tokenIn(second))
-  assert.equal(tokenIn(await serve(t, data, ...wanted)), tokenIn(second))
+  assert.equal(tokenIn(await startAndStop(data)), tokenIn(second))
 })

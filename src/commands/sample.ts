@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { upsertAccount } from '../accounts/account-store.ts'
@@ -138,10 +138,11 @@ async function makeRepository(
   const dir = `${path}.git`
   await mkdir(dir, { recursive: true })
   await git.run(['init', '--quiet', '--bare', '--template=', '--initial-branch=main', dir])
-  for (const [key, values] of Object.entries(config)) {
-    for (const value of [values].flat())
-      await git.run(['config', '--file', join(dir, 'config'), '--add', `godwit.${key}`, value])
-  }
+  // One write: a process of git for each setting would take most of the time of the first start.
+  const lines = Object.entries(config).flatMap(([key, values]) =>
+    [values].flat().map((value) => `\t${key} = ${JSON.stringify(value)}\n`),
+  )
+  if (lines.length > 0) await appendFile(join(dir, 'config'), `[godwit]\n${lines.join('')}`)
   if (isPublic) await writeFile(join(dir, 'git-daemon-export-ok'), '')
   await git.run(['fast-import', '--quiet'], { dir, input: fastImport(history) })
   if (wiki) {

@@ -93,22 +93,32 @@ export function commitZeros(dir: string, ref: string, path: string, size: number
   return readRef(ref)!
 }
 
-/** By size. Hashing hundreds of megabytes takes most of a second. */
+/** By size. */
 const BLOBS_OF_ZEROS = new Map<number, { oid: string; bytes: Buffer }>()
 const ZEROS = Buffer.alloc(1 << 20)
+
+/** The object ids of blobs of zeros by size, because hashing hundreds of megabytes takes most of a second. Git and the snapshots check them. */
+const OIDS_OF_ZEROS = new Map([
+  [104_857_600, '36406a1eee032e80a284d3ed9f5176bba67be064'],
+  [104_857_601, 'd748d1b68b9dc69c4717ebc070dbc547d129bcc6'],
+  [105_906_176, '7e11e38cda9301485d0584b9accbe9128d9747c1'],
+  [419_430_401, '153e70225a3cd9447dedb526b46268ce784900c3'],
+])
+
+function oidOfZeros(size: number): string {
+  const hash = createHash('sha1').update(`blob ${size}\0`)
+  let left = size
+  for (; left >= ZEROS.length; left -= ZEROS.length) hash.update(ZEROS)
+  return hash.update(ZEROS.subarray(0, left)).digest('hex')
+}
 
 /** Returns a loose object. Its zlib stream repeats one deflated block, because deflating hundreds of megabytes takes seconds. */
 function blobOfZeros(size: number): { oid: string; bytes: Buffer } {
   const header = Buffer.from(`blob ${size}\0`)
-  const hash = createHash('sha1').update(header)
   const flushed = (part: Buffer) => deflateRawSync(part, { finishFlush: constants.Z_FULL_FLUSH })
   const [block, parts] = [flushed(ZEROS), [Buffer.from([0x78, 0x01]), flushed(header)]]
   let left = size
-  for (; left >= ZEROS.length; left -= ZEROS.length) {
-    hash.update(ZEROS)
-    parts.push(block)
-  }
-  hash.update(ZEROS.subarray(0, left))
+  for (; left >= ZEROS.length; left -= ZEROS.length) parts.push(block)
   parts.push(deflateRawSync(ZEROS.subarray(0, left)))
   // The Adler-32 checksum: a zero leaves the first sum as it is, and adds it to the second.
   let [first, second] = [1, 0]
@@ -119,7 +129,10 @@ function blobOfZeros(size: number): { oid: string; bytes: Buffer } {
   second = (second + first * size) % 65_521
   const checksum = Buffer.alloc(4)
   checksum.writeUInt32BE(second * 65_536 + first)
-  return { oid: hash.digest('hex'), bytes: Buffer.concat([...parts, checksum]) }
+  return {
+    oid: OIDS_OF_ZEROS.get(size) ?? oidOfZeros(size),
+    bytes: Buffer.concat([...parts, checksum]),
+  }
 }
 
 /** Makes `count` commits in one pack with fast-import; later calls with the same arguments copy the first result. */

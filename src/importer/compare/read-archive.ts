@@ -1,6 +1,10 @@
 import { pipeline } from 'node:stream/promises'
 import type { FormatReader } from '../../formats/format.ts'
-import { findMergeBase, type GitRepository, isSha } from '../../formats/gitea-dump/pull-heads.ts'
+import {
+  findCommits,
+  findMergeBase,
+  type GitRepository,
+} from '../../formats/gitea-dump/pull-heads.ts'
 import { digestOf } from '../../formats/github-archive/compare-manifest.ts'
 import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
 import { mapConcurrent } from '../../lib/map-concurrent.ts'
@@ -84,11 +88,18 @@ async function addSnapshot(
     if ((await digestOf(from, {}, signal)) === oid) spool.addLfsObject(side, repository, oid, size)
     else onFailure(repository, `the LFS object ${oid} is damaged`)
   }
-  const pulls = pullsOf(spool, side, repository)
-  await mapConcurrent(pulls, { concurrency: 2, signal }, async (pull) => {
+  const pulls = pullsOf(spool, side, repository).map((pull) => {
     const head = oids.get(`refs/pull/${pull.number}/head`) ?? pull.head.sha
-    const baseTip = oids.get(`refs/heads/${pull.base.ref}`)
-    const diff = await pullPatchId({ git, dir, signal }, { ...pull, head, baseTip })
+    return { ...pull, head, baseTip: oids.get(`refs/heads/${pull.base.ref}`) }
+  })
+  if (pulls.length === 0) return
+  // Asked at once, because archives without the commits of forks would need several processes for each pull request.
+  const named = pulls.flatMap(({ head, base, baseTip = '', mergeCommit }) => {
+    return [head, base.sha, baseTip, mergeCommit ?? '']
+  })
+  const commits = await findCommits({ git, dir, signal }, named)
+  await mapConcurrent(pulls, { concurrency: 2, signal }, async (pull) => {
+    const diff = await pullPatchId({ git, dir, signal }, pull, commits)
     if (diff !== undefined) spool.addDiff(side, repository, pull.number, diff)
   })
 }
@@ -111,14 +122,14 @@ interface PullCommits extends Pick<PullRequest, 'base' | 'mergedAt' | 'mergeComm
 async function pullPatchId(
   { git, dir, signal }: GitRepository,
   { head, base, baseTip, mergedAt, mergeCommit }: PullCommits,
+  commits: ReadonlySet<string>,
 ): Promise<string | undefined> {
-  if (!isSha(head)) return undefined
+  if (!commits.has(head)) return undefined
   // After the merge, the branch contains the head, but the parent of the merge commit does not. A fast-forward has no merge commit.
   const isMerged = mergedAt !== null && mergeCommit !== head
   const bases = [
-    ...(isMerged && mergeCommit && isSha(mergeCommit) ? [`${mergeCommit}^1`] : []),
-    ...(isSha(base.sha) ? [base.sha] : []),
-    ...(baseTip ? [baseTip] : []),
+    ...(isMerged && mergeCommit && commits.has(mergeCommit) ? [`${mergeCommit}^1`] : []),
+    ...[base.sha, baseTip ?? ''].filter((sha) => commits.has(sha)),
   ]
   for (const each of bases) {
     const from = await findMergeBase({ git, dir, signal }, each, head)

@@ -30,7 +30,7 @@ interface Result {
 }
 
 async function scene(t: TestContext, options: SceneOptions = {}) {
-  const archive = options.archive ?? (await makeExport(t))
+  const archive = options.archive ?? (await makeExport())
   const server = await gitlabServer(t, {
     projects: ['group/tool'],
     ...options,

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, statSync } from 'node:fs'
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { temporaryFolder } from './archive-samples.ts'
 import { type FakeServer, fakeServer, sendJson } from './fake-server.ts'
 import { writeExport } from './gitlab-exports.ts'
 import { until } from './wait-until.ts'
@@ -111,9 +111,13 @@ export function dropDownload(response: ServerResponse, archive: Buffer, part: st
   void until(`${part} has bytes`, hasBytes).then(() => response.destroy())
 }
 
-/** Makes a project export with a commit, an issue and an upload. It has no name, as those of most versions. */
-export async function makeExport(t: TestContext): Promise<Buffer> {
-  const folder = await temporaryFolder(t)
+let made: Promise<Buffer> | undefined
+
+/** Makes a project export with a commit, an issue and an upload. It has no name, as those of most versions. All calls return the same. */
+export const makeExport = (): Promise<Buffer> => (made ??= makeNewExport())
+
+async function makeNewExport(): Promise<Buffer> {
+  const folder = await mkdtemp(join(tmpdir(), 'godwit-gitlab-export-'))
   const [root, repository] = [join(folder, 'export'), join(folder, 'repository')]
   await mkdir(repository)
   const git = (...args: string[]) =>
@@ -135,5 +139,7 @@ export async function makeExport(t: TestContext): Promise<Buffer> {
     },
   )
   execFileSync('tar', ['czf', join(folder, 'export.tar.gz'), '-C', root, '.'])
-  return readFile(join(folder, 'export.tar.gz'))
+  const archive = await readFile(join(folder, 'export.tar.gz'))
+  await rm(folder, { recursive: true })
+  return archive
 }

@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict'
-import { appendFile, readFile, rename } from 'node:fs/promises'
+import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import type { EndState } from '../support/ended-migration.ts'
-import { changeRows } from '../support/export-leftovers.ts'
-import {
-  type ExportStory,
-  exportStory,
-  type SharedStory,
-  sharedExportStory,
-  until,
-} from '../support/export-story.ts'
+import { changeRows, rowsOf } from '../support/export-leftovers.ts'
+import { type ExportStory, exportStory, type SharedStory, until } from '../support/export-story.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import type { GitHost } from '../support/git-host.ts'
 
@@ -102,19 +96,23 @@ test('refs that the host hides from pushes stay hidden', async () => {
   await host.git(['config', '--unset-all', 'receive.hideRefs'], { dir })
 })
 
-test('an expired lock is released, even if another cannot be released', async (t) => {
-  const { host, service, lock, assertLocked, acceptsPushes, unlock } = lockStory(
-    await sharedExportStory(t, { repositories: twoRepositories }),
-  )
+test('an expired lock is released, even if another cannot be released', async () => {
+  const { host, service, lock, assertLocked, acceptsPushes, unlock } = story
   const { id, ended } = await lock('blog', 'site')
   await assertLocked('alice/site')
   await ended('exported')
   await service.stop()
   changeRows(service, 'update repository_locks set expires_at = 1')
-  await appendFile(join(host.path('alice/blog'), 'config'), '[unfinished')
-  await service.restart()
+  const config = join(host.path('alice/blog'), 'config')
+  const valid = await readFile(config)
+  await appendFile(config, '[unfinished')
+  await service.restartShared()
   await until('the lock is released', () => acceptsPushes('alice/site'))
   assert.equal(await unlock(id, 'site'), 404)
+  await writeFile(config, valid)
+  await service.godwit('sync')
+  const locks = () => rowsOf(service, 'select * from repository_locks')
+  await until('the other lock is released', () => locks().length === 0)
 })
 
 test('a lock of a missing repository is released when it is back; a stray lock is found and released', async () => {

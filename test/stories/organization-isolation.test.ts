@@ -71,8 +71,6 @@ onEachEngine('an organization’s migrations', (engine) => {
     assert.ok(paths.size >= 18, `${paths.size} paths`)
     const shown = async () => (await ask('owner', '/orgs/octo/migrations')).body
     const before = [await shown(), await (await call('owner', locksOf(migration))).text()]
-    // The prefix is removed before any query, so one database is enough for it.
-    const prefixes = engine === 'sqlite' ? ['', '/api/v3'] : ['']
     const audited = () => service.log().split('"audit"').length
     await until('the start is in the log', () => audited() > 1)
     const auditedBefore = audited()
@@ -83,17 +81,19 @@ onEachEngine('an organization’s migrations', (engine) => {
         .replace('{organization_id}', String(id))
         .replace('{migration_id}', String(migration))
         .replace('{repo_name}', 'tools')
+    let combinations = 0
     for (const path of paths)
       for (const method of METHODS)
-        for (const login of ['member', 'admin-of-one', 'stranger'] as const)
-          for (const prefix of prefixes) {
-            const body = JSON.stringify({ repositories: ['tools'], lock_repositories: true })
-            const init = { method, ...(['POST', 'PUT', 'PATCH'].includes(method) && { body }) }
-            const real = await ask(login, `${prefix}${at(path, 'OCTO', number)}`, init)
-            const none = await ask(login, `${prefix}${at(path, 'nobody', 987_654)}`, init)
-            assert.deepEqual(real, none, `${login}: ${method} ${path}`)
-            assert.equal(real.status, 404, `${login}: ${method} ${path}`)
-          }
+        for (const login of ['member', 'admin-of-one', 'stranger'] as const) {
+          // In turn, because the handlers are the same: each account gets each path with and without it.
+          const prefix = combinations++ % 2 === 0 ? '' : '/api/v3'
+          const body = JSON.stringify({ repositories: ['tools'], lock_repositories: true })
+          const init = { method, ...(['POST', 'PUT', 'PATCH'].includes(method) && { body }) }
+          const real = await ask(login, `${prefix}${at(path, 'OCTO', number)}`, init)
+          const none = await ask(login, `${prefix}${at(path, 'nobody', 987_654)}`, init)
+          assert.deepEqual(real, none, `${login}: ${method} ${prefix}${path}`)
+          assert.equal(real.status, 404, `${login}: ${method} ${prefix}${path}`)
+        }
     for (const login of ['admin-of-one', 'stranger'] as const)
       for (const path of ['', '/repos', '/members'])
         assert.deepEqual(await ask(login, `/orgs/octo${path}`), await ask(login, `/orgs/no${path}`))

@@ -6,24 +6,28 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { before, test } from 'node:test'
 import { isOwnerMark } from '../../src/exporter/own-store.ts'
-import { untilEnded } from '../support/ended-migration.ts'
 import { largePack } from '../support/export-sources.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
-import { gitHost } from '../support/git-host.ts'
-import { slowGit } from '../support/slow-git.ts'
-import { startSharedService } from '../support/start-shared-service.ts'
+import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { until, withTimeout } from '../support/wait-until.ts'
 
 const fileCleanup = cleanupAfterFile()
 let story: SharedStory
+/** Fast unless a test slows it down. */
+let git: SlowGit
 
 before(async () => {
+  git = await slowGit()
+  fileCleanup.after(git.remove)
+  await git.speedUp()
   story = await sharedExportStory(fileCleanup, {
     async repositories(host) {
       await largePack(host.path('alice/large'), 40)
-      await host.repository('alice/site', { files: { a: '1' } })
+      for (const name of ['alice/site', 'alice/new'])
+        await host.repository(name, { files: { a: '1' } })
     },
+    flags: ['--git', git.program],
   })
 })
 
@@ -174,30 +178,16 @@ test('a download of a deleted archive is 404; one that lacks a segment is an err
   assert.equal((await fetch(link)).status, 200)
 })
 
-test('a stopping service ends its exports while a slow client finishes a download', async (t) => {
-  const host = await gitHost()
-  t.after(host.remove)
-  await largePack(host.path('alice/large'), 40)
-  await host.repository('alice/site', { files: { a: '1' } })
-  const git = await slowGit()
-  t.after(git.remove)
-  await git.speedUp()
-  const flags = ['--git', git.program]
-  const service = await startSharedService(t, { repositories: host.root, flags })
-  const alice = await service.token('alice')
-  const migrate = async (name: string) => {
-    const body = JSON.stringify({ repositories: [name] })
-    await service.call(alice, '/user/migrations', { method: 'POST', body })
-  }
-  await migrate('large')
-  await untilEnded(service, alice, 1, 'exported')
-  const link = await service.call(alice, '/user/migrations/1/archive', { redirect: 'manual' })
-  const request = get(link.headers.get('location')!, { agent: false })
+// The last test, because it stops the service.
+test('a stopping service ends its exports while a slow client finishes a download', async () => {
+  const { service } = story
+  const { id } = await story.migrate(['large'])
+  const request = get(await story.link(id), { agent: false })
   const [download] = (await withTimeout('a response arrives', once(request, 'response'))) as [
     IncomingMessage,
   ]
   await git.slowDown()
-  await migrate('site')
+  await story.start(['new'])
   const pid = await git.untilSlow()
 
   const stopping = service.stop()

@@ -11,7 +11,7 @@ import { commandLine } from '../support/command-line.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { incompressible } from '../support/sample-repositories.ts'
-import { untilEnded } from '../support/service.ts'
+import { type SharedService, untilEnded } from '../support/service.ts'
 import { needsMount, smallDisk } from '../support/small-disk.ts'
 import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
@@ -21,11 +21,14 @@ const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
 const fileCleanup = cleanupAfterFile()
 let host: GitHost
+/** A service on SQLite whose data directory is on a large disk. */
+let onLargeDisk: SharedService
 
 before(async () => {
   host = await gitHost()
   fileCleanup.after(host.remove)
   await host.repository('alice/large', { files: { a: incompressible(4 * MIB) } })
+  onLargeDisk = await startSharedService(fileCleanup, { repositories: host.root })
 })
 
 const exportTo = (file: string) => [
@@ -170,7 +173,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
   )
 
   test(`nothing is started while the data directory cannot be written: ${engine}`, async (t) => {
-    const service = await startSharedService(t, { repositories: host.root, engine })
+    const service =
+      engine === 'sqlite'
+        ? onLargeDisk
+        : await startSharedService(t, { repositories: host.root, engine })
     const token = await service.token('alice')
     const body = JSON.stringify({ repositories: ['large'] })
     const start = () => service.call(token, '/user/migrations', { method: 'POST', body })
@@ -188,17 +194,18 @@ test(
   'a download to a full disk says how much it needs, and continues when there is space',
   needsMount,
   async (t) => {
-    const service = await startSharedService(t, { repositories: host.root })
+    const service = onLargeDisk
     const token = await service.token('alice')
     const body = JSON.stringify({ repositories: ['large'] })
-    await service.call(token, '/user/migrations', { method: 'POST', body })
-    await untilEnded(service, token, 1)
+    const started = await service.call(token, '/user/migrations', { method: 'POST', body })
+    const { id } = (await started.json()) as { id: number }
+    await untilEnded(service, token, id)
     const { migration } = await clientCommandLine(t, { url: service.url, token })
     const disk = smallDisk(t, 8)
     const folder = join(disk.path, 'downloads')
     mkdirSync(folder)
     const file = join(folder, 'a.tar.gz')
-    const download = ['download', '1', '--output', file]
+    const download = ['download', String(id), '--output', file]
     disk.fill(2 * MIB)
     const { err } = await migration(1, ...download)
     assert.match(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { before, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import type { Schedule } from '../../src/wire/types.ts'
 import { endVisit, needsChromium, visit } from '../support/browser.ts'
@@ -12,43 +12,63 @@ import {
   speedUpTimers,
   untilHeading,
 } from '../support/dashboard.ts'
-import { gitHost } from '../support/git-host.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
+import { type GitHost, gitHost } from '../support/git-host.ts'
+import type { SharedService } from '../support/service.ts'
 import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 
 const OWN = '/user/migrations/schedules'
 const DAILY = { repositories: ['atlas'], every: 'day', at: '03:30', time_zone: 'UTC' }
 
-/** Starts a service with three repositories of alice and an organization, and opens her dashboard. */
-async function scene(t: TestContext) {
-  const host = await gitHost()
-  t.after(host.remove)
-  for (const name of ['alice/atlas', 'alice/birds', 'alice/coast', 'octo/kit'])
-    await host.repository(name, { files: { a: '1' } })
+const fileCleanup = cleanupAfterFile()
+let host: GitHost
+let service: SharedService
+
+/** Each test has its own user. */
+before(async () => {
+  if (needsChromium.skip) return
+  host = await gitHost()
+  fileCleanup.after(host.remove)
+  for (const login of ['alice', 'bob', 'carol', 'dora'])
+    for (const name of ['atlas', 'birds', 'coast'])
+      await host.repository(`${login}/${name}`, { files: { a: '1' } })
+  await host.repository('octo/kit', { files: { a: '1' } })
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
-  const flags = ['--max-schedules', '30']
-  const service = await startSharedService(t, {
+  service = await startSharedService(fileCleanup, {
     repositories: host.root,
     port: await dashboardPort(),
-    flags,
+    flags: ['--max-schedules', '30'],
   })
-  const token = await service.token('alice')
+})
+
+/** Opens the dashboard of a user. */
+async function scene(t: TestContext, login: string) {
+  const token = await service.token(login)
   const send = (method: string, path: string, body: object) =>
     service.call(token, path, { method, body: JSON.stringify(body) })
   const page = await visit(t, `${service.url}/`, { token, expected: /422|500/ })
+  let path = ''
+  const readSchedule = async () => (await (await service.call(token, path)).json()) as Schedule
   return {
-    ...{ host, service, page },
-    createSchedule: (more: object = {}) => send('POST', OWN, { ...DAILY, ...more }),
-    changeSchedule: (some: object) => send('PATCH', `${OWN}/1`, some),
-    /** Runs the schedule and waits until the migration is exported. */
-    async runSchedule() {
-      await send('POST', `${OWN}/1/runs`, {})
-      await until('the run is exported', async () => {
-        const { last_run } = (await (await service.call(token, `${OWN}/1`)).json()) as Schedule
-        return last_run?.state === 'exported'
-      })
+    page,
+    /** Creates a schedule, which the other functions use, and returns its id. */
+    async createSchedule(more: object = {}): Promise<number> {
+      const { id } = (await (await send('POST', OWN, { ...DAILY, ...more })).json()) as Schedule
+      path = `${OWN}/${id}`
+      return id
     },
-    readSchedule: async () => (await (await service.call(token, `${OWN}/1`)).json()) as Schedule,
+    changeSchedule: (some: object) => send('PATCH', path, some),
+    /** Runs the schedule, waits until the migration is exported, and returns its id. */
+    async runSchedule(): Promise<number> {
+      await send('POST', `${path}/runs`, {})
+      await until(
+        'the run is exported',
+        async () => (await readSchedule()).last_run?.state === 'exported',
+      )
+      return (await readSchedule()).last_run!.migration_id!
+    },
+    readSchedule,
   }
 }
 
@@ -58,7 +78,7 @@ const saveButton = (page: Page) => page.getByRole('button', { name: 'Save change
 const focusedElement = (page: Page) => page.locator(':focus')
 
 test('a schedule can be created, run, paused, changed and deleted', needsChromium, async (t) => {
-  const { page, service } = await scene(t)
+  const { page } = await scene(t, 'alice')
   await page.getByRole('link', { name: 'Schedules' }).click()
   await untilHeading(page, 'Schedules')
   await page.getByRole('link', { name: 'Create a schedule' }).click()
@@ -123,19 +143,19 @@ test('a schedule can be created, run, paused, changed and deleted', needsChromiu
 })
 
 test('edits of a schedule are neither lost nor overwritten', needsChromium, async (t) => {
-  const story = await scene(t)
-  const { page, service, createSchedule } = story
-  await createSchedule()
+  const story = await scene(t, 'bob')
+  const { page, createSchedule } = story
+  const id = await createSchedule()
   await speedUpTimers(page, 10_000)
-  await page.goto(`${service.url}/#/schedules/1`)
-  await untilHeading(page, 'Schedule 1')
+  await page.goto(`${service.url}/#/schedules/${id}`)
+  await untilHeading(page, `Schedule ${id}`)
   await saveWhileTyping(story)
   await editDuringOtherChanges(story)
   await editWithDeletedRepository(story)
-  await page.route(/schedules\/1(\/runs)?$/, (route) => route.fulfill({ status: 500 }))
+  await page.route(/schedules\/\d+(\/runs)?$/, (route) => route.fulfill({ status: 500 }))
   await page.getByText('This page may be out of date').waitFor()
   await section(page, 'Runs').getByText('May be out of date').waitFor()
-  await page.unroute(/schedules\/1(\/runs)?$/)
+  await page.unroute(/schedules\/\d+(\/runs)?$/)
   await page.getByText('This page may be out of date').waitFor({ state: 'detached' })
   await endVisit(page)
 })
@@ -143,7 +163,7 @@ test('edits of a schedule are neither lost nor overwritten', needsChromium, asyn
 /** The form keeps its focus, its search, and what is typed before the response arrives. */
 async function saveWhileTyping({ page, readSchedule }: Scene): Promise<void> {
   const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
-  await page.route(/schedules\/1$/, async (route) => {
+  await page.route(/schedules\/\d+$/, async (route) => {
     if (route.request().method() === 'PATCH') await isReleased
     await route.continue()
   })
@@ -157,7 +177,7 @@ async function saveWhileTyping({ page, readSchedule }: Scene): Promise<void> {
   await at.and(focusedElement(page)).waitFor()
   assert.equal(await at.inputValue(), '05:00')
   assert.equal(await page.getByRole('searchbox').inputValue(), 'coast')
-  await page.unroute(/schedules\/1$/)
+  await page.unroute(/schedules\/\d+$/)
   await page.getByRole('searchbox').fill('')
   await saveButton(page).click()
   await until('the schedule is saved', async () => (await readSchedule()).at === '05:00')
@@ -196,39 +216,39 @@ async function editDuringOtherChanges({
 
 /** A deleted repository is not in the search results, so it is shown by name. */
 async function editWithDeletedRepository(story: Scene): Promise<void> {
-  const { host, page, service, changeSchedule, readSchedule } = story
-  await changeSchedule({ repositories: ['alice/atlas', 'alice/birds'] })
+  const { page, changeSchedule, readSchedule } = story
+  await changeSchedule({ repositories: ['bob/atlas', 'bob/birds'] })
   await page.getByText('2 selected').waitFor()
-  await rm(host.path('alice/birds'), { recursive: true })
+  await rm(host.path('bob/birds'), { recursive: true })
   await service.godwit('sync')
   await page.getByRole('checkbox', { name: 'Lock repositories' }).check()
   await saveButton(page).click()
-  await page.getByText('alice/birds no longer exists, or may no longer be migrated.').waitFor()
+  await page.getByText('bob/birds no longer exists, or may no longer be migrated.').waitFor()
   await saveScreenshot(page, 'schedule-not-saved')
   await page.getByRole('button', { name: 'Deselect 1 repository' }).click()
   await saveButton(page).and(focusedElement(page)).waitFor()
   await saveButton(page).click()
   await until('the schedule is saved', async () => (await readSchedule()).lock_repositories)
-  assert.deepEqual((await readSchedule()).repositories, ['alice/atlas'])
+  assert.deepEqual((await readSchedule()).repositories, ['bob/atlas'])
 }
 
 test(
   'the last archive that holds a repository is marked and can be released',
   needsChromium,
   async (t) => {
-    const { page, service, host, createSchedule, readSchedule, runSchedule } = await scene(t)
-    await createSchedule({ repositories: ['atlas', 'birds'], keep: 1 })
-    await runSchedule()
-    await rm(host.path('alice/birds'), { recursive: true })
+    const { page, createSchedule, readSchedule, runSchedule } = await scene(t, 'carol')
+    const id = await createSchedule({ repositories: ['atlas', 'birds'], keep: 1 })
+    const first = await runSchedule()
+    await rm(host.path('carol/birds'), { recursive: true })
     await service.godwit('sync')
     await runSchedule()
-    await page.goto(`${service.url}/#/schedules/1`)
-    await untilHeading(page, 'Schedule 1')
+    await page.goto(`${service.url}/#/schedules/${id}`)
+    await untilHeading(page, `Schedule ${id}`)
     const protectedArchives = section(page, 'Protected archives')
-    await protectedArchives.getByRole('link', { name: 'Migration 1' }).waitFor()
-    await protectedArchives.getByText('alice/birds').waitFor()
+    await protectedArchives.getByRole('link', { name: `Migration ${first}` }).waitFor()
+    await protectedArchives.getByText('carol/birds').waitFor()
     await saveScreenshot(page, 'schedule-protected-archive')
-    const release = page.getByRole('button', { name: 'Release the archive of migration 1' })
+    const release = page.getByRole('button', { name: `Release the archive of migration ${first}` })
     await release.click()
     await page.getByRole('alertdialog').getByText('No newer archive of this schedule').waitFor()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Release' }).click()
@@ -243,7 +263,7 @@ test(
 )
 
 test('more schedules than fit on a page are paginated', needsChromium, async (t) => {
-  const { page, service, createSchedule } = await scene(t)
+  const { page, createSchedule } = await scene(t, 'dora')
   for (let keep = 1; keep <= 26; keep += 1) await createSchedule({ keep })
   await page.goto(`${service.url}/#/schedules`)
   await section(page, '26 schedules').getByText('the last 25 archives').waitFor()

@@ -3,7 +3,7 @@ import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { needsChromium, openPlainTab } from '../support/browser.ts'
 import { saveScreenshot, untilHeading } from '../support/dashboard.ts'
-import { onEachEngine } from '../support/databases.ts'
+import { onSqlite } from '../support/databases.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { freePort } from '../support/free-port.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
@@ -22,7 +22,8 @@ before(async () => {
     await host.repository(`${owner}/site`, { files: { a: '1' } })
 })
 
-onEachEngine('sign-in with an OpenID provider in a browser', (engine) => {
+// test/stories/oidc-sign-in.test.ts runs the queries of these tests on PostgreSQL too.
+onSqlite('sign-in with an OpenID provider in a browser', (engine) => {
   const groupCleanup = cleanupAfterFile()
   let service: SharedService
   let provider: OpenIdProvider

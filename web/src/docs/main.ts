@@ -7,6 +7,7 @@ import './docs.css'
 import type * as React from 'react'
 import { applyColorMode, type ColorMode, storeColorMode, storedMode } from '../theme.ts'
 import type { Session } from '../wire.ts'
+import { resolveReferences } from './resolve-references.ts'
 
 const SESSION_HEADER = { 'x-godwit-session': '1' }
 
@@ -55,7 +56,7 @@ const ui = swaggerUi({
   plugins: [
     {
       fn: { opsFilter: searchOperations },
-      statePlugins: { spec: { wrapActions: { requestResolvedSubtree: resolveIfNeeded } } },
+      statePlugins: { spec: { wrapActions: { requestResolvedSubtree: resolveQuickly } } },
       wrapComponents: {
         responses: withCurlExample(description),
         AuthorizeBtnContainer: withCaller,
@@ -163,18 +164,15 @@ interface SpecActions {
   specActions: { updateResolvedSubtree(path: readonly string[], value: unknown): unknown }
 }
 
-/**
- * Uses the security schemes, which Swagger UI resolves when the page is loaded, as they are: they have no
- * references, and for any part of the description Swagger UI converts all of it, which takes seconds.
- */
-function resolveIfNeeded(
+/** Resolves parts of the description without Swagger UI's resolver, which takes seconds. */
+function resolveQuickly(
   original: (path: readonly string[]) => unknown,
   { specActions }: SpecActions,
 ) {
-  return (path: readonly string[]) =>
-    path.join('/') === 'components/securitySchemes'
-      ? specActions.updateResolvedSubtree(path, description.components.securitySchemes)
-      : original(path)
+  return (path: readonly string[]) => {
+    const value = resolveReferences(description, path, document.baseURI)
+    return value === undefined ? original(path) : specActions.updateResolvedSubtree(path, value)
+  }
 }
 
 /** Filters operations that contain every word. Swagger UI's own search looks at the names of groups only. */
@@ -257,6 +255,7 @@ function withCaller(Button: React.ComponentType<object>, system: { React: typeof
 interface Description {
   info: object
   tags: { name: string }[]
+  security?: unknown
   components: { responses: Record<string, Response>; securitySchemes: object }
   /** The events that are sent to webhooks. */
   webhooks?: object

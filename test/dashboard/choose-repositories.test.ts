@@ -39,7 +39,7 @@ test(
     await page.route(/per_page=100/, (route) => route.fulfill({ status: 500 }))
     await picker.getByRole('button', { name: `Select all ${COUNT + 1}` }).click()
     await picker.getByText('The server answered with an error (500).').waitFor()
-    await page.unroute(/per_page=100/)
+    await page.unrouteAll({ behavior: 'wait' })
     await picker.getByRole('button', { name: 'Try again' }).click()
     await picker.getByText(`${COUNT + 1} selected`).waitFor()
     await picker.getByRole('button', { name: 'Clear' }).click()
@@ -49,7 +49,7 @@ test(
     await picker.getByRole('checkbox', { name: 'alice/r-45' }).check()
     const failed = section(page, 'Estimate').getByText('The server answered with an error (500).')
     await failed.waitFor()
-    await page.unroute(/preflight$/)
+    await page.unrouteAll({ behavior: 'wait' })
     const estimate = Promise.withResolvers<void>()
     await page.route(/preflight$/, async (route) => {
       await estimate.promise

@@ -201,13 +201,13 @@ test(
     await page.getByRole('link', { name: 'Webhooks' }).click()
     await untilHeading(page, 'Webhooks')
     await page.getByRole('link', { name: 'Schedules' }).click()
-    await page.unroute(/assets\/schedules-/)
+    await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Reload' }).click()
     await untilHeading(page, 'Schedules')
     await page.route(/./, (route) => route.abort())
     await page.getByRole('link', { name: 'New schedule' }).click()
     await untilHeading(page, 'No connection')
-    await page.unroute(/./)
+    await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Try again' }).click()
     await untilHeading(page, 'New schedule')
   },
@@ -223,7 +223,7 @@ test(
     await page.route(/\/session$/, (route) => route.abort())
     await page.reload()
     await untilHeading(page, 'No connection')
-    await page.unroute(/\/session$/)
+    await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Try again' }).click()
     await untilHeading(page, 'Migrations')
 
@@ -242,7 +242,7 @@ test(
     await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
     await untilHeading(page, 'No connection')
     await page.getByText('You are not signed out yet.').waitFor()
-    await page.unroute(/\/session$/)
+    await page.unrouteAll({ behavior: 'wait' })
     // It signs out, rather than in with the session that is still open.
     await page.getByRole('button', { name: 'Try again' }).click()
     await untilHeading(page, 'Sign in to Godwit')

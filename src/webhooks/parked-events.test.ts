@@ -9,6 +9,7 @@ import { webhookReceiver } from '../../test/support/webhook-receiver.ts'
 import { NOON, webhookScene } from '../../test/support/webhook-scene.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import { MAX_PINGS_PER_HOUR, pingWebhook, redeliver } from './manage-webhooks.ts'
+import { ParkedEvents } from './parked-events.ts'
 import { MAX_WAITING } from './record-event.ts'
 import type { Webhook } from './webhook.ts'
 
@@ -151,6 +152,32 @@ onEachEngine('parked deliveries', (engine, testOnSqlite) => {
   })
 })
 
+test('a delivery that ends while a parked event is being enqueued makes room for another one', async (t) => {
+  const scene = await webhookScene(t, 'sqlite')
+  const { db, queue } = scene
+  const owner = await scene.createAccount('alice')
+  const webhook = await scene.addWebhook(owner, 'https://receiver.test/')
+  await addParked(scene, webhook, 5)
+  let onEnqueue = async () => {}
+  const enqueue: typeof queue.enqueue = async (...args) => {
+    await queue.enqueue(...args)
+    await onEnqueue()
+  }
+  const parked = new ParkedEvents({ db, queue: { ...queue, enqueue } })
+  const slot = () => ({ ownerId: owner.id, isFailing: false })
+  const [leaveFirst, leaveSecond] = [parked.enter(slot())!, parked.enter(slot())!]
+  await parked.afterParking(webhook.id, slot())
+  assert.deepEqual(await queue.backlog(), [])
+  onEnqueue = async () => {
+    onEnqueue = async () => {}
+    leaveSecond()
+    await parked.resumeNext()
+  }
+  leaveFirst()
+  await parked.resumeNext()
+  assert.equal((await queue.backlog())[0]?.jobs, 2)
+})
+
 test('on pg-boss, 10,000 parked events are neither read nor written', async (t) => {
   const opened = await openQueue(t)
   const scene = await webhookScene(t, 'postgres', opened)
@@ -176,5 +203,10 @@ test('on pg-boss, 10,000 parked events are neither read nor written', async (t) 
     { writes: 0, reads: 60 },
   )
   respondToAll()
-  await until('the next ones are sent', async () => (await scene.deliveries(webhook)).length > 10)
+  let sent = 0
+  const seen = () => `${sent} of the next ones are sent, ${JSON.stringify(scene.errors)}`
+  await until(seen, async () => {
+    sent = (await scene.deliveries(webhook)).length
+    return sent > 10
+  })
 })

@@ -16,6 +16,8 @@ export class ParkedEvents {
   readonly #running = new Set<DeliverySlot>()
   /** Webhooks that may have parked events, by id; the one served last is at the end. */
   readonly #waiting = new Map<number, DeliverySlot>()
+  /** The number of deliveries that have ended. */
+  #ended = 0
 
   constructor(parts: { db: Db; queue: Queue }) {
     this.#parts = parts
@@ -25,7 +27,10 @@ export class ParkedEvents {
   enter(slot: DeliverySlot): (() => void) | undefined {
     if (!this.#isWithinLimits(slot)) return undefined
     this.#running.add(slot)
-    return () => this.#running.delete(slot)
+    return () => {
+      this.#running.delete(slot)
+      this.#ended++
+    }
   }
 
   /** Shares the concurrent deliveries fairly: neither one owner nor slow receivers can use all of them. */
@@ -53,10 +58,12 @@ export class ParkedEvents {
     for (const [webhookId, slot] of this.#waiting) {
       if (!this.#isWithinLimits(slot)) continue
       this.#waiting.delete(webhookId)
+      const ended = this.#ended
       if (!(await this.#resumeOldest(webhookId))) continue
       // The webhook may have more.
       this.#waiting.set(webhookId, slot)
-      return
+      // A delivery that ended meanwhile, perhaps of this very event, has not found the webhook.
+      if (this.#ended === ended) return
     }
   }
 

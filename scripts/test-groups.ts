@@ -20,7 +20,7 @@ const OWN_GROUPS = IS_LONG ? [] : ['dashboard', 'wire']
 const OTHERS = IS_LONG
   ? ['test/long/*.test.ts', 'test/fire/*.test.ts']
   : ['src/**/*.test.ts', 'test/*.test.ts', 'test/stories/*.test.ts']
-const SHARDS = 8
+const SHARDS = 10
 
 interface Group {
   name: string

@@ -26,8 +26,8 @@ const USUAL = pathOf(`test/support/usual-${IS_LONG ? 'long-' : ''}seconds.json`)
 /** The calibration of the present run. */
 const CALIBRATION = pathOf(join(GROUPS, 'calibration'))
 
-/** The processes that the test runner runs at a time. */
-export const LANES = Number(process.env.GODWIT_TEST_LANES ?? 4)
+/** The processes that the test runner runs at a time. scripts/test sets the variable for whole runs. */
+export const LANES = Number(process.env.GODWIT_TEST_LANES ?? 1)
 
 const readMeasurement = (): Measurement =>
   JSON.parse(readFileSync(existsSync(OWN) ? OWN : USUAL, 'utf8'))

@@ -1,4 +1,5 @@
 import { appendFileSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
 import { relative } from 'node:path'
 import { after, before, describe } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -18,6 +19,8 @@ export function runTestFiles(files: readonly string[]): void {
   }
 }
 
+let isCacheWritten = false
+
 /** Called in the suite of a test file: appends its end to the file of the whole run, if this is one (progress.ts). */
 function reportEnd(file: string): void {
   const ended = process.env.GODWIT_TEST_PROGRESS
@@ -27,6 +30,9 @@ function reportEnd(file: string): void {
     start = performance.now()
   })
   after(() => {
+    // Node would write it at the end of the process, and in a fresh checkout others compile the same code long before that.
+    if (!isCacheWritten) flushCompileCache()
+    isCacheWritten = true
     const seconds = (performance.now() - start) / 1000
     appendFileSync(ended, `${seconds.toFixed(1)} ${file}\n`)
   })

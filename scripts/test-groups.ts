@@ -9,12 +9,10 @@ import {
   usualSeconds,
 } from '../test/support/file-seconds.ts'
 
-/**
- * Called by scripts/test for a whole run of `npm test` or `npm run test:long`: divides the test files into groups, writes a file for
- * each group and prints its path.
- * The test runner starts a process for each of these. A process for every test file would spend more time loading code than
- * running tests.
- */
+// Called by scripts/test for a whole run of `npm test` or `npm run test:long`: divides the test files into groups, writes a file for each
+// group and prints its path. The test runner starts a process for each of these. A process for every test file would spend more time
+// loading code than running tests.
+
 /** The tests in a browser share one browser, the wire tests one server. */
 const OWN_GROUPS = IS_LONG ? [] : ['dashboard', 'wire']
 const OTHERS = IS_LONG

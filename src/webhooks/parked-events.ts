@@ -62,7 +62,7 @@ export class ParkedEvents {
       if (!(await this.#resumeOldest(webhookId))) continue
       // The webhook may have more.
       this.#waiting.set(webhookId, slot)
-      // A delivery that ended meanwhile, perhaps of this very event, has not found the webhook.
+      // If a delivery has ended meanwhile, perhaps that of this event, it did not find the webhook among those that wait.
       if (this.#ended === ended) return
     }
   }

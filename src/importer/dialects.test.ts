@@ -1,108 +1,42 @@
 import assert from 'node:assert/strict'
-import {
-  cpSync,
-  createReadStream,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-} from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync } from 'node:fs'
 import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { needs, runTool } from '../../test/support/archive-tools.ts'
-import { ARCHIVE_WRITERS, packFilesOnly } from '../../test/support/archive-writers.ts'
-import { commandLine } from '../../test/support/command-line.ts'
+import { packFilesOnly } from '../../test/support/archive-writers.ts'
 import { cleanupAfterFile } from '../../test/support/file-cleanup.ts'
-import { gitHost } from '../../test/support/git-host.ts'
 import { REAL_ARCHIVE } from '../../test/support/real-archive.ts'
 import {
-  initBare,
-  git as plainGit,
-  temporaryDirectory,
-} from '../../test/support/sample-repositories.ts'
-import { TIMEOUT_MS } from '../../test/support/wait-until.ts'
+  errorsIn,
+  fileOf,
+  notesIn,
+  packedRefsOf,
+  type RestoreScene,
+  refsOf,
+  restoreScene,
+  verifiedIn,
+  warningsIn,
+} from '../../test/support/restore-scene.ts'
+import { initBare, git as plainGit } from '../../test/support/sample-repositories.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { createGit, type Git } from '../git/git.ts'
-import { type RestoreParts, restoreArchive } from './restore-archive.ts'
-import { type Finding, verifyArchive } from './verify-archive.ts'
+import type { Finding } from './verify-archive.ts'
+
+// Archives that other programs packed again: test/long/archive-writers.test.ts.
 
 const t = cleanupAfterFile()
 let base: string
-let git: Git
-/** The directory of an unpacked archive of Godwit. */
 let ours: string
 let oursPacked: string
 let real: string
+let verified: RestoreScene['verified']
+let restored: RestoreScene['restored']
 
 before(async () => {
-  base = temporaryDirectory(t)
-  git = createGit({ program: 'git', searchPath: process.env.PATH ?? '', home: join(base, 'home') })
-  await using host = await gitHost()
-  await host.repository('alice/site', {
-    files: { 'index.html': '<h1>Alice</h1>' },
-    wiki: { 'Home.md': '# Home\n' },
-    config: { 'godwit.collaborator': 'bob:admin' },
-  })
-  await host.repository('alice/notes', { files: { b: 'b' } })
-  const { godwit } = await commandLine(t)
-  oursPacked = join(base, 'ours.tar.gz')
-  const command = ['export', 'alice', '--repositories', host.root, '--output', oursPacked]
-  const { code, output } = await godwit(command)
-  assert.equal(code, 0, output)
-  ours = await unpacked(oursPacked, 'ours')
-  if (!REAL_ARCHIVE.needed.skip) real = await unpacked(REAL_ARCHIVE.file, 'real')
+  ;({ base, ours, oursPacked, real, verified, restored } = await restoreScene(t))
 })
-
-async function unpacked(archive: string, name: string): Promise<string> {
-  const folder = join(base, name)
-  await mkdir(folder)
-  await runTool('GNU tar', ['-xzf', archive, '--no-same-owner', '-C', folder])
-  return folder
-}
-
-const fileOf = (file: string) => () => createReadStream(file)
-const signal = () => AbortSignal.timeout(TIMEOUT_MS)
-
-async function verified(open: () => Bytes | Folder, file?: string): Promise<Finding[]> {
-  const directory = mkdtempSync(join(base, 'verify-'))
-  const findings = await Array.fromAsync(verifyArchive({ git, directory, file }, open(), signal()))
-  rmSync(directory, { recursive: true })
-  return findings
-}
-
-const textsOf = (level: string) => (findings: Finding[]) =>
-  findings.flatMap((each) => ('text' in each && each.level === level ? [each.text] : []))
-const errorsIn = textsOf('error')
-const warningsIn = textsOf('warning')
-const notesIn = textsOf('note')
-const verifiedIn = textsOf('verified')
-
-async function restored(open: () => Bytes | Folder) {
-  const into = mkdtempSync(join(base, 'restore-'))
-  const notes: string[] = []
-  const parts: RestoreParts = { git, open, into, onNote: (line) => notes.push(line) }
-  for await (const { fullName, errors } of restoreArchive(parts, signal()))
-    assert.deepEqual(errors, [], fullName)
-  return { into, notes }
-}
-
-const refsOf = (repository: string) =>
-  plainGit(repository, ['for-each-ref', '--format=%(objectname) %(refname)']).trim().split('\n')
-
-/** Reads the refs of a restored repository, which are all packed, without git. */
-function packedRefsOf(repository: string): string[] {
-  const loose = readdirSync(join(repository, 'refs'), { recursive: true, withFileTypes: true })
-  assert.deepEqual(
-    loose.filter((each) => !each.isDirectory()),
-    [],
-  )
-  const lines = readFileSync(join(repository, 'packed-refs'), 'utf8').split('\n')
-  return lines.filter((line) => /^[0-9a-f]{40} /.test(line))
-}
 
 describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 }, () => {
   const NAME = 'go-gitea/test_repo'
@@ -130,16 +64,6 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
     await assertRestored(fileOf(REAL_ARCHIVE.file))
     await assertRestored(() => ({ folder: real }))
   })
-
-  // The path of the pack is too long for the oldest format.
-  for (const [name, { tool, write }] of Object.entries(ARCHIVE_WRITERS))
-    if (!name.includes('v7'))
-      test(`is verified after it was packed again by ${name}`, needs(tool), async () => {
-        const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
-        await write(real, archive)
-        // Restoring the archives of every writer is tested below, with an archive of Godwit.
-        await assertVerified(fileOf(archive))
-      })
 
   test('is restored if it was packed with its folder', needs('GNU tar'), async () => {
     const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
@@ -214,20 +138,6 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
     const { into } = await restored(fileOf(oursPacked))
     for (const repository of REPOSITORIES) first.set(repository, refsOf(join(into, repository)))
   })
-
-  for (const [name, { tool, write }] of Object.entries(ARCHIVE_WRITERS))
-    test(`by ${name} is verified and restored with the same refs`, needs(tool), async () => {
-      const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
-      await write(ours, archive)
-      const findings = await verified(fileOf(archive), archive)
-      assert.deepEqual(errorsIn(findings), [])
-      assert.deepEqual(verifiedIn(findings), ['alice/notes', 'alice/site'])
-      assert.deepEqual(findings.at(-1), { compared: true })
-      assert.match(notesIn(findings).join('\n'), /not compared: it was packed again/)
-      const again = await restored(fileOf(archive))
-      for (const repository of REPOSITORIES)
-        assert.deepEqual(packedRefsOf(join(again.into, repository)), first.get(repository))
-    })
 
   const edits: [name: string, edit: (folder: string) => Promise<unknown>, expected: RegExp][] = [
     ['another description', (at) => appendFile(`${at}/description`, 'x'), /description is not the/],

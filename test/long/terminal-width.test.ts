@@ -9,6 +9,7 @@ import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { createCommandRunner } from '../support/shared-commands.ts'
 import { godwitAtTerminal, needsTerminal } from '../support/terminal.ts'
+import { until } from '../support/wait-until.ts'
 
 const wholeFile = cleanupAfterFile()
 let story: SharedStory
@@ -33,6 +34,11 @@ before(async () => {
   const add = 'schedule add alice/site --every week --weekday sunday --at 03:30'
   const { code, stderr } = await inRow(`${add} --time-zone America/Argentina/Buenos_Aires`)
   assert.equal(code, 0, stderr)
+  // The service stores the last use of tokens some time after the request.
+  await until('the last use of both tokens is stored', async () => {
+    const { stdout } = await inRow(`token list --data ${service.data}`)
+    return stdout.match(/from 127\.0\.0\.1/g)?.length === 2
+  })
 })
 
 const inRow = (line: string) => createCommandRunner()(line.split(' '), env)

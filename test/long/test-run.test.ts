@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, join, relative } from 'node:path'
 import { test } from 'node:test'
-import { reachablePrograms } from './support/postgres.ts'
-import { temporaryDirectory } from './support/sample-repositories.ts'
+import { reachablePrograms } from '../support/postgres.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 
-const ROOT = new URL('..', import.meta.url).pathname
+const ROOT = new URL('../..', import.meta.url).pathname
 
 const TESTS = `
 import { describe, test } from 'node:test'

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { handlers, insertAccount, logins } from '../../test/contracts/queue.contract.ts'
+import type { Db } from '../../src/db/database.ts'
+import { handlers, insertAccount, logins } from '../contracts/queue.contract.ts'
 import {
   expireFirstHeartbeats,
   expireHeartbeats,
@@ -10,9 +11,8 @@ import {
   NEVER,
   openQueue,
   timeLimit,
-} from '../../test/support/pg-boss-scene.ts'
-import { until } from '../../test/support/wait-until.ts'
-import type { Db } from '../db/database.ts'
+} from '../support/pg-boss-scene.ts'
+import { until } from '../support/wait-until.ts'
 
 test(
   'a job whose worker stops renewing goes to another worker, and the first is aborted',

@@ -1,30 +1,22 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import {
-  type FakeForge,
-  type Request,
-  startForge,
-} from '../../../../test/support/forge/fake-forge.ts'
-import { addManyIssues, LONG_AGO } from '../../../../test/support/forge/many-issues.ts'
-import { MemoryDiscussionStore } from '../../../../test/support/forge/memory-discussion-store.ts'
-import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../../../../test/support/forge/render.ts'
-import {
-  type ForgeResponse,
-  NOT_FOUND,
-  PROXY_NOT_FOUND,
-} from '../../../../test/support/forge/responses.ts'
-import { freePort } from '../../../../test/support/free-port.ts'
-import { readStateOf } from '../../discussions.ts'
+import { readStateOf } from '../../src/sources/discussions.ts'
+import { ForgeClient } from '../../src/sources/forge/client/forge-client.ts'
+import { openFile } from '../../src/sources/forge/client/open-file.ts'
+import { forgeDiscussions } from '../../src/sources/forge/discussions/forge-discussions.ts'
 import {
   FileDamaged,
   FileTooLarge,
   ForgeRequestFailed,
   ForgeServerError,
   ForgeUnavailable,
-} from '../../forge-errors.ts'
-import { ForgeClient } from '../client/forge-client.ts'
-import { openFile } from '../client/open-file.ts'
-import { forgeDiscussions } from './forge-discussions.ts'
+} from '../../src/sources/forge-errors.ts'
+import { type FakeForge, type Request, startForge } from '../support/forge/fake-forge.ts'
+import { addManyIssues, LONG_AGO } from '../support/forge/many-issues.ts'
+import { MemoryDiscussionStore } from '../support/forge/memory-discussion-store.ts'
+import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../support/forge/render.ts'
+import { type ForgeResponse, NOT_FOUND, PROXY_NOT_FOUND } from '../support/forge/responses.ts'
+import { freePort } from '../support/free-port.ts'
 
 // The test runner has a timeout. Another one here would make the test depend on the speed of the machine.
 const signal = new AbortController().signal

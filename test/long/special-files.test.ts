@@ -12,11 +12,11 @@ import {
 import { createServer } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { gitHost } from '../../../test/support/git-host.ts'
-import { commit, initBare, git as plainGit } from '../../../test/support/sample-repositories.ts'
-import { createGit } from '../../git/git.ts'
-import { Unreadable } from '../unreadable.ts'
-import { gitDirectory } from './git-directory.ts'
+import { createGit } from '../../src/git/git.ts'
+import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
+import { Unreadable } from '../../src/sources/unreadable.ts'
+import { gitHost } from '../support/git-host.ts'
+import { commit, initBare, git as plainGit } from '../support/sample-repositories.ts'
 
 const host = await gitHost()
 after(() => host.remove())

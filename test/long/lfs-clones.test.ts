@@ -4,11 +4,11 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, readFile, symlink, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { cloneScene } from '../../../../test/support/clone-scene.ts'
-import type { GitHost } from '../../../../test/support/git-host.ts'
-import { temporaryDirectory } from '../../../../test/support/sample-repositories.ts'
-import { skipUnless } from '../../../../test/support/skip-unless.ts'
-import { until } from '../../../../test/support/wait-until.ts'
+import { cloneScene } from '../support/clone-scene.ts'
+import type { GitHost } from '../support/git-host.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
+import { skipUnless } from '../support/skip-unless.ts'
+import { until } from '../support/wait-until.ts'
 
 function isGitLfsInstalled(): boolean {
   try {

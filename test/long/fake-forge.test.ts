@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { seedDeeply } from './support/forge/deep-seed.ts'
-import { startForge } from './support/forge/fake-forge.ts'
-import { fillForge } from './support/forge/filled-forge.ts'
-import { askForge, differences } from './support/forge/forge-answers.ts'
-import { ForgeSeeder, type Target } from './support/forge/forge-seeder.ts'
-import { loadRecordings, RECORDED_GITEA } from './support/forge/recorded-gitea.ts'
-import { type Dialect, FORGEJO_11, GITEA_1_15, GITEA_1_22 } from './support/forge/render.ts'
-import { temporaryDirectory } from './support/sample-repositories.ts'
+import { seedDeeply } from '../support/forge/deep-seed.ts'
+import { startForge } from '../support/forge/fake-forge.ts'
+import { fillForge } from '../support/forge/filled-forge.ts'
+import { askForge, differences } from '../support/forge/forge-answers.ts'
+import { ForgeSeeder, type Target } from '../support/forge/forge-seeder.ts'
+import { loadRecordings, RECORDED_GITEA } from '../support/forge/recorded-gitea.ts'
+import { type Dialect, FORGEJO_11, GITEA_1_15, GITEA_1_22 } from '../support/forge/render.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 
 const { GODWIT_TEST_FORGE_URL: url, GODWIT_TEST_FORGE_TOKEN: token } = process.env
 
@@ -107,7 +107,7 @@ httpContract(
 )
 
 /** What a real Gitea 1.15 answered about the deep seed. */
-const RECORDED_ANSWERS = new URL('./support/forge/recorded-answers.json', import.meta.url)
+const RECORDED_ANSWERS = new URL('../support/forge/recorded-answers.json', import.meta.url)
 
 async function seedAndAsk(target: Target) {
   const scene = await seedDeeply(target)

@@ -4,14 +4,11 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { cleanupAfterFile } from '../../test/support/file-cleanup.ts'
-import { gitHost } from '../../test/support/git-host.ts'
-import type {
-  ManyRecordsActions,
-  ManyRecordsOrder,
-} from '../../test/support/many-records-worker.ts'
-import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
-import { withTimeout } from '../../test/support/wait-until.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
+import { gitHost } from '../support/git-host.ts'
+import type { ManyRecordsActions, ManyRecordsOrder } from '../support/many-records-worker.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
+import { withTimeout } from '../support/wait-until.ts'
 
 /** More than a function call can have arguments in the worker. With the stack of this process, that would be 130,000. */
 const COUNT = 40_000
@@ -42,7 +39,7 @@ before(async () => {
   for (const [name, value] of Object.entries(files))
     await writeFile(join(folder, name), JSON.stringify(value))
   const workerData: ManyRecordsOrder = { folder, count: COUNT, base }
-  const program = new URL('../../test/support/many-records-worker.ts', import.meta.url)
+  const program = new URL('../support/many-records-worker.ts', import.meta.url)
   worker = new Worker(program, { workerData, resourceLimits: { stackSizeMb: STACK_MB } })
 })
 fileCleanup.after(() => worker.terminate())

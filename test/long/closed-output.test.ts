@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { GODWIT, run } from '../../test/support/doctor-scene.ts'
-import { gitHost } from '../../test/support/git-host.ts'
-import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
+import { GODWIT, run } from '../support/doctor-scene.ts'
+import { gitHost } from '../support/git-host.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 
 /** Runs a command whose standard output is a pipe that nobody reads. */
 async function runWithClosedOutput(args: readonly string[]) {

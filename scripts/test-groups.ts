@@ -18,7 +18,7 @@ const OWN_GROUPS = IS_LONG ? [] : ['dashboard', 'wire']
 const OTHERS = IS_LONG
   ? ['test/long/*.test.ts', 'test/fire/*.test.ts']
   : ['src/**/*.test.ts', 'test/*.test.ts', 'test/stories/*.test.ts']
-const SHARDS = 10
+const SHARDS = IS_LONG ? 24 : 10
 
 interface Group {
   name: string
@@ -29,7 +29,7 @@ interface Group {
 const secondsOf = usualSeconds()
 const groups = [
   ...OWN_GROUPS.map((name) => groupOf(name, globSync(`test/${name}/*.test.ts`).sort())),
-  ...shards(globSync(OTHERS).sort()),
+  ...(IS_LONG ? evenGroups : shards)(globSync(OTHERS).sort()),
 ]
 rmSync(GROUPS, { recursive: true, force: true })
 mkdirSync(GROUPS, { recursive: true })
@@ -38,6 +38,10 @@ for (const [index, group] of groups.sort((a, b) => b.seconds - a.seconds).entrie
   writeGroup(String(index + 1).padStart(2, '0'), group)
 const files = groups.flatMap((group) => group.files)
 console.error(`${COMMAND}: about ${formatSeconds(await estimateSeconds(files))} on this machine`)
+
+function emptyGroups(): Group[] {
+  return Array.from({ length: SHARDS }, (_, n) => groupOf(`shard-${n + 1}`, []))
+}
 
 function groupOf(name: string, files: string[]): Group {
   return { name, files, seconds: files.reduce((sum, file) => sum + secondsOf(file), 0) }
@@ -48,17 +52,34 @@ function groupOf(name: string, files: string[]): Group {
  * code: each process then loads less, and a process with less memory starts others, such as git, in less time.
  */
 function shards(files: readonly string[]): Group[] {
-  const shards = Array.from({ length: SHARDS }, (_, n) => groupOf(`shard-${n + 1}`, []))
+  const shards = emptyGroups()
   const share = groupOf('all', [...files]).seconds / SHARDS
   let before = 0
   for (const file of files) {
     const seconds = secondsOf(file)
-    const shard = shards[Math.min(SHARDS - 1, Math.floor((before + seconds / 2) / share))]!
-    shard.files.push(file)
-    shard.seconds += seconds
+    add(shards[Math.min(SHARDS - 1, Math.floor((before + seconds / 2) / share))]!, file)
     before += seconds
   }
   return shards
+}
+
+/**
+ * Adds each file, the longest first, to the group that takes least, so that the longest have a group of their own. Most of these
+ * files start processes of their own, so it does not matter which are together.
+ */
+function evenGroups(files: readonly string[]): Group[] {
+  const groups = emptyGroups()
+  for (const file of files.toSorted((a, b) => secondsOf(b) - secondsOf(a)))
+    add(
+      groups.reduce((least, each) => (each.seconds < least.seconds ? each : least)),
+      file,
+    )
+  return groups
+}
+
+function add(group: Group, file: string): void {
+  group.files.push(file)
+  group.seconds += secondsOf(file)
 }
 
 function writeGroup(number: string, { name, files }: Group): void {

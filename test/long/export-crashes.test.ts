@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { type TestContext, test } from 'node:test'
 import {
   assertNothingLeftOver,
@@ -7,7 +8,7 @@ import {
   unfinishedFiles,
 } from '../support/export-leftovers.ts'
 import { assertArchiveHolds, type RefState, refStateOf } from '../support/export-proof.ts'
-import { mixedRepositories } from '../support/export-sources.ts'
+import { largePack, mixedRepositories } from '../support/export-sources.ts'
 import { type ExportStory, exportStory, until } from '../support/export-story.ts'
 import { slowGit } from '../support/slow-git.ts'
 
@@ -91,3 +92,26 @@ test('a repository whose export crashes the service every time fails by name, an
 function refStatesOf({ host }: ExportStory, names: readonly string[]): Record<string, RefState> {
   return Object.fromEntries(names.map((name) => [name, refStateOf(host.path(name))]))
 }
+
+test('a download that a crash cut off can be resumed', async (t) => {
+  const { service, migrate, link, download } = await exportStory(t, {
+    repositories: (host) => largePack(host.path('alice/large'), 30),
+  })
+  const { id } = await migrate(['large'])
+  const cut = await fetch(await link(id))
+  const etag = cut.headers.get('etag')!
+  const received: Uint8Array[] = []
+  await assert.rejects(async () => {
+    for await (const chunk of cut.body!) {
+      received.push(chunk)
+      await service.kill('SIGKILL')
+    }
+  })
+  await service.restartShared()
+  const start = Buffer.concat(received)
+  const headers = { range: `bytes=${start.length}-`, 'if-range': etag }
+  const rest = await fetch(await link(id), { headers })
+  assert.equal(rest.status, 206)
+  const resumed = Buffer.concat([start, Buffer.from(await rest.arrayBuffer())])
+  assert.ok(resumed.equals(await readFile(await download(id))))
+})

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { before, type TestContext, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { gunzipSync } from 'node:zlib'
@@ -11,8 +10,7 @@ import {
   repositorySegments,
   rowsOf,
 } from '../support/export-leftovers.ts'
-import { largePack } from '../support/export-sources.ts'
-import { exportStory, type SharedStory, sharedExportStory, until } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory, until } from '../support/export-story.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 
 const twoRepositories = (t: Pick<TestContext, 'after'>) =>
@@ -109,29 +107,6 @@ test('an archive can be downloaded completely or in any range, with its headers'
     assert.equal(changed.status, 200, other)
     assert.ok((await bytesOf(changed)).equals(whole), other)
   }
-})
-
-test('a download that a crash cut off can be resumed', async (t) => {
-  const { service, migrate, link, download } = await exportStory(t, {
-    repositories: (host) => largePack(host.path('alice/large'), 30),
-  })
-  const { id } = await migrate(['large'])
-  const cut = await fetch(await link(id))
-  const etag = cut.headers.get('etag')!
-  const received: Uint8Array[] = []
-  await assert.rejects(async () => {
-    for await (const chunk of cut.body!) {
-      received.push(chunk)
-      await service.kill('SIGKILL')
-    }
-  })
-  await service.restartShared()
-  const start = Buffer.concat(received)
-  const headers = { range: `bytes=${start.length}-`, 'if-range': etag }
-  const rest = await fetch(await link(id), { headers })
-  assert.equal(rest.status, 206)
-  const resumed = Buffer.concat([start, await bytesOf(rest)])
-  assert.ok(resumed.equals(await readFile(await download(id))))
 })
 
 test('a changed or expired link is rejected', async () => {

@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { factsScene } from '../../../test/support/facts-scene.ts'
-import { Unreadable } from '../unreadable.ts'
-import { gitDirectory } from './git-directory.ts'
+import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
+import { Unreadable } from '../../src/sources/unreadable.ts'
+import { factsScene } from '../support/facts-scene.ts'
 
 const SECRET = 'a secret of another owner'
 const { host, nextName, factsOf } = await factsScene()

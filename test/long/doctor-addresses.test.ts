@@ -10,11 +10,11 @@ import {
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { before, type TestContext, test } from 'node:test'
-import { assertFinding, doctor } from '../../../test/support/doctor-scene.ts'
-import { cleanupAfterFile } from '../../../test/support/file-cleanup.ts'
-import { gitHost } from '../../../test/support/git-host.ts'
-import type { SharedService } from '../../../test/support/service.ts'
-import { startSharedService } from '../../../test/support/start-shared-service.ts'
+import { assertFinding, doctor } from '../support/doctor-scene.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
+import { gitHost } from '../support/git-host.ts'
+import type { SharedService } from '../support/service.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
 let service: SharedService
 

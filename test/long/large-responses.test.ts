@@ -1,20 +1,17 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { after, before, type TestContext, test } from 'node:test'
-import { openDatabase } from '../../../../test/support/databases.ts'
-import {
-  DEFAULT_MEDIA_TYPE,
-  descriptionServer,
-} from '../../../../test/support/description-server.ts'
-import { repositoryFacts } from '../../../../test/support/facts.ts'
-import { PREVIEW } from '../../../../test/support/service.ts'
-import { ensureAccount } from '../../../accounts/account-store.ts'
-import { createAuthenticator } from '../../../accounts/authenticator.ts'
-import { addToken } from '../../../accounts/token-store.ts'
-import type { Db } from '../../../db/database.ts'
-import { statementBatches } from '../../../db/statement-batches.ts'
-import { DEFAULT_OPTIONS } from '../../../migrations/migration.ts'
-import { insertMigration } from '../../../migrations/migration-store.ts'
+import { ensureAccount } from '../../src/accounts/account-store.ts'
+import { createAuthenticator } from '../../src/accounts/authenticator.ts'
+import { addToken } from '../../src/accounts/token-store.ts'
+import type { Db } from '../../src/db/database.ts'
+import { statementBatches } from '../../src/db/statement-batches.ts'
+import { DEFAULT_OPTIONS } from '../../src/migrations/migration.ts'
+import { insertMigration } from '../../src/migrations/migration-store.ts'
+import { openDatabase } from '../support/databases.ts'
+import { DEFAULT_MEDIA_TYPE, descriptionServer } from '../support/description-server.ts'
+import { repositoryFacts } from '../support/facts.ts'
+import { PREVIEW } from '../support/service.ts'
 
 const REPOSITORIES = 2500
 

@@ -75,7 +75,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   'src/importer': {
     imports: [
       ...['src/formats', 'src/sources/forge', 'src/sources', 'src/records', 'src/archive'],
-      ...['src/blobs', 'src/git', 'src/lib'],
+      ...['src/git', 'src/lib'],
     ],
     entries: [
       ...['check-archive.ts', 'compare/compare.ts', 'compare/comparison-page.ts', 'convert.ts'],
@@ -85,7 +85,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/formats': {
     imports: [
-      ...['src/sources/directory', 'src/sources', 'src/records', 'src/archive', 'src/blobs'],
+      ...['src/sources/directory', 'src/sources', 'src/records', 'src/archive'],
       ...['src/git', 'src/lib'],
     ],
   },
@@ -155,9 +155,9 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     ],
   },
   'src/records': { imports: ['src/lib'] },
-  'src/archive': { imports: ['src/blobs', 'src/lib'] },
+  'src/archive': { imports: ['src/lib'] },
   'src/blobs': {
-    imports: ['src/lib'],
+    imports: ['src/archive', 'src/lib'],
     entries: ['blob-store.ts', 'disk.ts', 's3.ts', 'watch-errors.ts'],
   },
   'src/db': { imports: ['schema', 'src/lib'] },

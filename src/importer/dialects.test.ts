@@ -25,8 +25,8 @@ import {
 } from '../../test/support/sample-repositories.ts'
 import { TIMEOUT_MS } from '../../test/support/wait-until.ts'
 import type { Folder } from '../archive/read-folder.ts'
-import type { Bytes } from '../blobs/blob-store.ts'
 import { createGit, type Git } from '../git/git.ts'
+import type { Bytes } from '../lib/bytes.ts'
 import { type RestoreParts, restoreArchive } from './restore-archive.ts'
 import { type Finding, verifyArchive } from './verify-archive.ts'
 

@@ -2,7 +2,6 @@ import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
-import type { Bytes } from '../blobs/blob-store.ts'
 import {
   checkRepositories,
   describeSkipped,
@@ -22,6 +21,7 @@ import {
 import { extractionLimits, safeEntries } from '../formats/safe-entries.ts'
 import { unpackArchive } from '../formats/unpack-archive.ts'
 import type { Git } from '../git/git.ts'
+import type { Bytes } from '../lib/bytes.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { formatRecordCount } from '../lib/losses.ts'
 import { oneLine } from '../lib/terminal-text.ts'

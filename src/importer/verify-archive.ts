@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { MANIFEST_PATH, type Manifest, ManifestInvalid } from '../archive/manifest.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import { unsafePath } from '../archive/tar-header.ts'
-import type { Bytes } from '../blobs/blob-store.ts'
 import {
   checkRepositories,
   describeSkipped,
@@ -26,6 +25,7 @@ import { readdirIfExists } from '../formats/output.ts'
 import { Report } from '../formats/report.ts'
 import { type Unpacked, unpackArchive } from '../formats/unpack-archive.ts'
 import type { Git } from '../git/git.ts'
+import type { Bytes } from '../lib/bytes.ts'
 import { hasCode } from '../lib/errno.ts'
 import { parseJson } from '../lib/json-shape.ts'
 import { limitLines } from '../lib/limited-lines.ts'

@@ -5,6 +5,7 @@ import type { FormatReader } from '../formats/format.ts'
 import { Report } from '../formats/report.ts'
 import { type Comparison, compare, type Difference, OUTCOMES } from '../importer/compare/compare.ts'
 import { comparisonPage, formatValue } from '../importer/compare/comparison-page.ts'
+import { comparedHost } from '../importer/compare/read-host.ts'
 import { openReader } from '../importer/convert.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { invalidNameReason } from '../lib/names.ts'
@@ -97,7 +98,7 @@ async function runCompare(
         scratch,
         isFinished,
         left: await read(archive, 'left'),
-        right: host ?? (await read(other!, 'right')),
+        right: host ? comparedHost(host) : await read(other!, 'right'),
         onProgress: (step) => progress.update(undefined, step),
       },
       signal,

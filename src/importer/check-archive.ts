@@ -4,7 +4,7 @@ import { ByteReader, gunzip } from '../archive/gunzip.ts'
 import { MANIFEST_PATH, type Manifest, parseManifest } from '../archive/manifest.ts'
 import { readEntries, textOf } from '../archive/read-entries.ts'
 import { ArchiveDamaged, UnreadableArchive } from '../archive/unreadable-archive.ts'
-import { compareSegments } from '../formats/github-archive/compare-manifest.ts'
+import { compareSegments } from '../formats/compare-manifest.ts'
 import type { Bytes } from '../lib/bytes.ts'
 
 /** How an archive was checked: only by its gzip checksum, or also by the digests in its manifest. */

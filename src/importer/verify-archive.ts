@@ -9,13 +9,13 @@ import {
   describeSkipped,
   describeUnexportedLfs,
   readManifest,
-} from '../formats/github-archive/check-repositories.ts'
+} from '../formats/check-repositories.ts'
 import {
   compareMetadata,
   compareSegments,
   compareUploadedFiles,
   uploadDigests,
-} from '../formats/github-archive/compare-manifest.ts'
+} from '../formats/compare-manifest.ts'
 import {
   type GitLabParts,
   isGitLabExport,

@@ -1,5 +1,5 @@
 import { lineHeading } from '../../formats/gitea-dump/dump-reviews.ts'
-import { isAtLeast } from '../../sources/forge/client/forge-version.ts'
+import { isAtLeast } from '../../lib/is-at-least.ts'
 import type { Item, Value } from './compared-kinds.ts'
 import type { ComparedKind } from './spool.ts'
 

@@ -12,16 +12,24 @@ import {
   ForgeRequestFailed,
 } from '../../sources/forge-errors.ts'
 import type { RepositoryName } from '../../sources/source.ts'
+import type { ComparedHost } from './compare.ts'
 import { patchId, pullsOf, type ReadParts, renamed } from './read-archive.ts'
 
 interface HostParts extends ReadParts {
   host: Host
-  /** A directory for files that the caller removes. */
   scratch: string
 }
 
-/** Reads one repository of a host into the spool. That of the archive must be there already. `fullName` is the name on the host. */
-export async function readHostRepository(fullName: string, parts: HostParts): Promise<void> {
+/** Returns a host for `compare`. */
+export const comparedHost = (host: Host): ComparedHost => ({
+  kind: host.kind,
+  url: host.url,
+  giteaVersion: (signal) => host.version(signal),
+  readRepository: (fullName, parts, scratch) =>
+    readRepository(fullName, { ...parts, host, scratch }),
+})
+
+async function readRepository(fullName: string, parts: HostParts): Promise<void> {
   const { host, nameOnLeft, onProgress, onFailure } = parts
   const [owner = '', name = ''] = fullName.split('/')
   onProgress(`reading ${fullName} of ${host.url}`)

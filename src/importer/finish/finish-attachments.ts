@@ -7,7 +7,7 @@ import type {
   IssueFact,
 } from '../../formats/gitea-dump/finish-facts.ts'
 import { URLS, withoutPunctuation } from '../../formats/gitea-dump/rewrite-links.ts'
-import { digestOf } from '../../formats/github-archive/compare-manifest.ts'
+import { digestOf } from '../../lib/file-digest.ts'
 import { formatBytes } from '../../lib/quantities.ts'
 import type { Json } from '../../sources/forge/client/forge-values.ts'
 import * as json from '../../sources/forge/client/forge-values.ts'

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { isAtLeast } from '../../lib/is-at-least.ts'
 import { memoize } from '../../lib/memoize.ts'
 import { undefinedIfAbsent } from '../../sources/forge/client/confirm-absence.ts'
 import { segment } from '../../sources/forge/client/forge-address.ts'
@@ -6,7 +7,6 @@ import { type Change, ForgeClient } from '../../sources/forge/client/forge-clien
 import { listAll, pagesOf } from '../../sources/forge/client/forge-pages.ts'
 import type { Json } from '../../sources/forge/client/forge-values.ts'
 import * as json from '../../sources/forge/client/forge-values.ts'
-import { isAtLeast } from '../../sources/forge/client/forge-version.ts'
 import { readJson } from '../../sources/forge/client/http-response.ts'
 import { knownForgeCache } from '../../sources/forge/client/known-forge.ts'
 import { openFile } from '../../sources/forge/client/open-file.ts'

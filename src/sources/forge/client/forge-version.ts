@@ -1,3 +1,4 @@
+import { isAtLeast } from '../../../lib/is-at-least.ts'
 import { ForgeNotFound, ForgeRequestFailed } from '../../forge-errors.ts'
 import type { ForgeClient } from './forge-client.ts'
 
@@ -36,9 +37,6 @@ export const capabilitiesOf = ({ gitea }: ForgeVersion) => ({
   /** The operator may hide all repositories from people without a second factor (`TWO_FACTOR_AUTH`), but they are still listed. */
   enforcedSecondFactor: isAtLeast(gitea, [1, 24]),
 })
-
-export const isAtLeast = ([a, b]: readonly [number, number], [c, d]: readonly [number, number]) =>
-  a > c || (a === c && b >= d)
 
 const NOT_A_FORGE = ' is not a Gitea or Forgejo server'
 

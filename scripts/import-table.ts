@@ -18,8 +18,8 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
       ...['src/importer/finish', 'src/importer', 'src/formats/gitea-dump'],
       ...['src/formats/github-archive', 'src/formats/gitlab-export', 'src/formats/html'],
       ...['src/formats', 'src/migrations', 'src/repositories', 'src/accounts'],
-      ...['src/sources/directory', 'src/sources/forge', 'src/sources', 'src/archive', 'src/blobs'],
-      ...['src/db', 'src/git', 'src/settings', 'src/wire', 'src/lib'],
+      ...['src/sources/directory', 'src/sources/forge', 'src/sources/github', 'src/sources'],
+      ...['src/archive', 'src/blobs', 'src/db', 'src/git', 'src/settings', 'src/wire', 'src/lib'],
     ],
     entries: ['program.ts', 'report-failure.ts'],
   },
@@ -81,14 +81,12 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     ],
   },
   'src/importer/compare/read-host.ts': {
-    imports: [
-      ...['src/importer', 'src/formats', 'src/sources/forge', 'src/sources', 'src/records'],
-      'src/lib',
-    ],
+    imports: ['src/importer', 'src/formats', 'src/sources', 'src/records', 'src/lib'],
   },
   'src/importer/finish': {
     imports: [
-      ...['src/formats/gitea-dump', 'src/formats', 'src/sources/forge', 'src/sources', 'src/lib'],
+      ...['src/formats/gitea-dump', 'src/formats', 'src/sources/forge', 'src/sources/http'],
+      ...['src/sources', 'src/lib'],
     ],
     entries: ['finish-dump.ts'],
   },
@@ -171,17 +169,19 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     ],
   },
   'src/sources/directory/files': { imports: ['src/sources', 'src/git', 'src/lib'] },
+  // Knows no host.
+  'src/sources/http': { imports: ['src/sources', 'src/records', 'src/lib'] },
   'src/sources/forge': {
-    imports: ['src/sources', 'src/records', 'src/lib'],
+    imports: ['src/sources/http', 'src/sources', 'src/records', 'src/lib'],
     entries: [
-      'attachment-links.ts',
-      ...['client/confirm-absence.ts', 'client/forge-address.ts', 'client/forge-client.ts'],
-      ...['client/forge-pages.ts', 'client/forge-values.ts'],
-      ...['client/http-response.ts', 'client/known-forge.ts', 'client/open-file.ts'],
-      'connect-forge.ts',
-      'forge-token.ts',
-      'open-host.ts',
+      ...['attachment-links.ts', 'client/known-forge.ts', 'connect-forge.ts'],
+      ...['discussions/forge-discussions.ts', 'forge-token.ts', 'open-forge.ts'],
+      'target-server.ts',
     ],
+  },
+  'src/sources/github': {
+    imports: ['src/sources/forge', 'src/sources/http', 'src/sources', 'src/records'],
+    entries: ['open-github.ts'],
   },
   'src/records': { imports: ['src/lib'] },
   'src/archive': { imports: ['src/lib'] },

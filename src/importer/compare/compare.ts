@@ -31,7 +31,7 @@ export interface ComparedHost {
   kind: 'forge' | 'github'
   /** The address of its pages, without a trailing slash. */
   url: string
-  /** Returns the version of Gitea whose features it has. */
+  /** Returns the version of Gitea whose features it has, or undefined if it is no Gitea or Forgejo. */
   giteaVersion(signal: AbortSignal): Promise<KnownContext['version']>
   /**
    * Reads one repository into the spool, in which that of the archive is already. `fullName` is the name on the host, and `scratch` a

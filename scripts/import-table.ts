@@ -5,6 +5,10 @@ export interface Folder {
   entries?: readonly string[]
 }
 
+const FORMATS = ['gitea-dump', 'github-archive', 'gitlab-export', 'html'].map(
+  (format) => `src/formats/${format}`,
+)
+
 /**
  * The allowed imports, including imports of types, of each folder (or single file). A file belongs to the longest path that
  * contains it. Folders that are not listed, such as test/stories and bench, may import everything, and so may the tests beside
@@ -15,9 +19,8 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   'src/commands': {
     imports: [
       ...['src/service', 'src/client', 'src/exporter', 'src/importer/compare/read-host.ts'],
-      ...['src/importer/finish', 'src/importer', 'src/formats/gitea-dump'],
-      ...['src/formats/github-archive', 'src/formats/gitlab-export', 'src/formats/html'],
-      ...['src/formats', 'src/migrations', 'src/repositories', 'src/accounts'],
+      ...['src/importer/finish', 'src/importer', ...FORMATS, 'src/formats', 'src/migrations'],
+      ...['src/repositories', 'src/accounts'],
       ...['src/sources/directory', 'src/sources/forge', 'src/sources/github', 'src/sources'],
       ...['src/archive', 'src/blobs', 'src/db', 'src/git', 'src/settings', 'src/wire', 'src/lib'],
     ],
@@ -70,9 +73,8 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/importer': {
     imports: [
-      ...['src/formats/gitea-dump', 'src/formats/github-archive', 'src/formats/gitlab-export'],
-      ...['src/formats/html', 'src/formats', 'src/sources', 'src/records', 'src/archive'],
-      ...['src/git', 'src/lib'],
+      ...[...FORMATS, 'src/formats', 'src/sources', 'src/records', 'src/archive', 'src/git'],
+      'src/lib',
     ],
     entries: [
       ...['check-archive.ts', 'compare/compare.ts', 'compare/comparison-page.ts', 'convert.ts'],

@@ -49,7 +49,7 @@ export async function* checkRepositories(
   const repositories = join(unpacked.root, 'repositories')
   await mkdir(repositories, { recursive: true })
   const unseen = new Map(manifest?.repositories.map((each) => [each.full_name, each]))
-  for await (const found of findRepositories(repositories)) {
+  for (const found of await findRepositories(repositories)) {
     if ('reason' in found) {
       const { path, reason } = found
       const name = path.replace(/\.git$/, '')

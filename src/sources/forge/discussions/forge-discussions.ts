@@ -20,13 +20,6 @@ import { findOrganization, Notes, type OwnerContext } from './read-context.ts'
 import { groupOf } from './read-metadata.ts'
 import { RepositoryReading } from './read-repository.ts'
 
-interface Access {
-  client: ApiClient
-  getHost: (signal: AbortSignal) => Promise<KnownHost>
-  shareAnswer: ReturnType<typeof shareAnswers>
-  since: number
-}
-
 /** Implements Discussions for Gitea and Forgejo over REST. */
 export function forgeDiscussions(
   options: ForgeOptions,
@@ -36,18 +29,28 @@ export function forgeDiscussions(
   return restDiscussions(client, getForge, options.now)
 }
 
-/** Implements Discussions for any host whose client responds in Gitea's form. */
-export function restDiscussions(client: ApiClient, getHost: Access['getHost'], now = Date.now) {
-  // No answers are shared until `sharing` is called: every call sends its own requests.
-  return openDiscussions({ client, getHost, shareAnswer: shareAnswers(now), since: Infinity })
+interface Access {
+  client: ApiClient
+  getHost(signal: AbortSignal): Promise<KnownHost>
+  shareAnswer: ReturnType<typeof shareAnswers>
 }
 
-function openDiscussions(access: Access): Discussions {
-  const { client, getHost, shareAnswer, since } = access
+/** Implements Discussions for any host whose client responds in Gitea's form. */
+export function restDiscussions(
+  client: ApiClient,
+  getHost: Access['getHost'],
+  now = Date.now,
+): Discussions {
+  // No answers are shared until `sharing` is called: every call sends its own requests.
+  return readingSince(Infinity, { client, getHost, shareAnswer: shareAnswers(now) })
+}
+
+function readingSince(since: number, access: Access): Discussions {
+  const { client, getHost, shareAnswer } = access
   const share = <T>(key: string, load: () => Promise<T>) => shareAnswer(key, since, load)
 
   return {
-    sharing: (since) => openDiscussions({ ...access, since }),
+    sharing: (since) => readingSince(since, access),
 
     async findChanges({ owner, name }, stored, signal) {
       const last = cursorOf(stored.cursor)

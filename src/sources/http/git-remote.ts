@@ -2,8 +2,6 @@ import { batchesOf } from '../../lib/batches.ts'
 import type { Host } from '../host.ts'
 import { HostRequestFailed, isNotFound, undefinedIf } from '../host-errors.ts'
 import { repositoryPagePath } from '../host-url.ts'
-import type { LfsPointer } from '../snapshot.ts'
-import type { RepositoryName } from '../source.ts'
 import { HttpClient } from './http-client.ts'
 import * as json from './json-fields.ts'
 import { readBytes } from './open-file.ts'
@@ -20,17 +18,13 @@ export function gitRemote(options: {
   const pages = new HttpClient({ ...options, isPassword: true })
   const { url } = pages
   return {
-    async refs(repository: RepositoryName, signal: AbortSignal) {
+    async refs(repository, signal) {
       const path = `${repositoryPagePath(repository)}.git/info/refs?service=git-upload-pack`
       const response = await pages.download(path, signal, '*/*').catch(undefinedIf(isNotFound))
       return response && parseRefs(readBytes(response, url, signal), url)
     },
 
-    async lfsSizes(
-      repository: RepositoryName,
-      objects: readonly LfsPointer[],
-      signal: AbortSignal,
-    ) {
+    async lfsSizes(repository, objects, signal) {
       const path = `${repositoryPagePath(repository)}.git/info/lfs/objects/batch`
       const headers = { accept: LFS_JSON, 'content-type': LFS_JSON }
       const sizes = new Map<string, number>()

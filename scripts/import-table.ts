@@ -5,6 +5,10 @@ export interface Folder {
   entries?: readonly string[]
 }
 
+const FORMATS = ['gitea-dump', 'github-archive', 'gitlab-export', 'html'].map(
+  (format) => `src/formats/${format}`,
+)
+
 /**
  * The allowed imports, including imports of types, of each folder (or single file). A file belongs to the longest path that
  * contains it. Folders that are not listed, such as test/stories and bench, may import everything, and so may the tests beside
@@ -14,17 +18,11 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   'src/main.ts': { imports: ['src/commands'], entries: [] },
   'src/commands': {
     imports: [
-      ...[
-        'src/service',
-        'src/client',
-        'src/exporter',
-        'src/importer',
-        'src/formats',
-        'src/migrations',
-      ],
-      ...['src/repositories', 'src/accounts', 'src/sources/directory', 'src/sources/forge'],
-      ...['src/sources', 'src/archive', 'src/blobs', 'src/db', 'src/git', 'src/settings'],
-      ...['src/wire', 'src/lib'],
+      ...['src/service', 'src/client', 'src/exporter', 'src/importer/compare/read-host.ts'],
+      ...['src/importer/finish', 'src/importer', ...FORMATS, 'src/formats', 'src/migrations'],
+      ...['src/repositories', 'src/accounts'],
+      ...['src/sources/directory', 'src/sources/forge', 'src/sources/github', 'src/sources'],
+      ...['src/archive', 'src/blobs', 'src/db', 'src/git', 'src/settings', 'src/wire', 'src/lib'],
     ],
     entries: ['program.ts', 'report-failure.ts'],
   },
@@ -56,7 +54,8 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/exporter': {
     imports: [
-      ...['src/formats', 'src/migrations', 'src/repositories', 'src/accounts', 'src/queue'],
+      ...['src/formats/github-archive', 'src/migrations', 'src/repositories', 'src/accounts'],
+      'src/queue',
       ...[
         'src/sources/forge',
         'src/sources',
@@ -74,20 +73,50 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/importer': {
     imports: [
-      ...['src/formats', 'src/sources/forge', 'src/sources', 'src/records', 'src/archive'],
-      ...['src/blobs', 'src/git', 'src/lib'],
+      ...[...FORMATS, 'src/formats', 'src/sources', 'src/records', 'src/archive', 'src/git'],
+      'src/lib',
     ],
     entries: [
       ...['check-archive.ts', 'compare/compare.ts', 'compare/comparison-page.ts', 'convert.ts'],
-      ...['finish/finish-dump.ts', 'list-people.ts', 'restore-archive.ts', 'summarize-archive.ts'],
-      'verify-archive.ts',
+      ...['compare/read-archive.ts', 'list-people.ts', 'restore-archive.ts'],
+      ...['summarize-archive.ts', 'verify-archive.ts'],
     ],
   },
+  'src/importer/compare/read-host.ts': {
+    imports: ['src/importer', 'src/formats', 'src/sources', 'src/records', 'src/lib'],
+  },
+  'src/importer/finish': {
+    imports: [
+      ...['src/formats/gitea-dump', 'src/formats', 'src/sources/forge', 'src/sources/http'],
+      ...['src/sources', 'src/lib'],
+    ],
+    entries: ['finish-dump.ts'],
+  },
+  // Formats have only records and git in common.
   'src/formats': {
     imports: [
-      ...['src/sources/directory', 'src/sources', 'src/records', 'src/archive', 'src/blobs'],
+      ...['src/sources/directory/snapshot', 'src/sources', 'src/records', 'src/archive'],
       ...['src/git', 'src/lib'],
     ],
+  },
+  'src/formats/gitea-dump': {
+    imports: ['src/formats', 'src/sources', 'src/records', 'src/git', 'src/lib'],
+    entries: [
+      ...['choose-destinations.ts', 'dump-reviews.ts', 'finish-facts.ts', 'rewrite-links.ts'],
+      'write-gitea-dump.ts',
+    ],
+  },
+  'src/formats/github-archive': {
+    imports: ['src/formats', 'src/sources', 'src/records', 'src/archive', 'src/lib'],
+    entries: ['read-github-archive.ts', 'segment-contents.ts', 'write-github-archive.ts'],
+  },
+  'src/formats/gitlab-export': {
+    imports: ['src/formats', 'src/sources', 'src/records', 'src/archive', 'src/git', 'src/lib'],
+    entries: ['constants.ts', 'read-gitlab-export.ts', 'write-gitlab-export.ts'],
+  },
+  'src/formats/html': {
+    imports: ['src/formats', 'src/sources', 'src/records', 'src/git', 'src/lib'],
+    entries: ['html.ts', 'write-html.ts'],
   },
   'src/client': {
     imports: ['src/wire', 'src/lib'],
@@ -137,31 +166,39 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   'src/sources/directory/snapshot': {
     imports: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
     entries: [
-      ...['examine.ts', 'lfs-objects.ts', 'scratch-repository.ts', 'snapshot-warning.ts'],
-      'take-snapshot.ts',
+      ...['examine.ts', 'lfs-objects.ts', 'snapshot-warning.ts'],
+      ...['take-snapshot.ts', 'verified-copy.ts'],
     ],
   },
   'src/sources/directory/files': { imports: ['src/sources', 'src/git', 'src/lib'] },
+  // Knows no host.
+  'src/sources/http': { imports: ['src/sources', 'src/records', 'src/lib'] },
   'src/sources/forge': {
-    imports: ['src/sources', 'src/records', 'src/lib'],
+    imports: ['src/sources/http', 'src/sources', 'src/records', 'src/lib'],
     entries: [
-      'attachment-links.ts',
-      ...['client/confirm-absence.ts', 'client/forge-address.ts', 'client/forge-client.ts'],
-      ...['client/forge-pages.ts', 'client/forge-values.ts', 'client/forge-version.ts'],
-      ...['client/http-response.ts', 'client/known-forge.ts', 'client/open-file.ts'],
-      'connect-forge.ts',
-      'forge-token.ts',
-      'open-host.ts',
+      ...['attachment-links.ts', 'client/known-forge.ts', 'connect-forge.ts'],
+      ...['discussions/forge-discussions.ts', 'forge-token.ts', 'open-forge.ts'],
+      'target-server.ts',
     ],
   },
+  'src/sources/github': {
+    imports: ['src/sources/forge', 'src/sources/http', 'src/sources', 'src/records'],
+    entries: ['open-github.ts'],
+  },
   'src/records': { imports: ['src/lib'] },
-  'src/archive': { imports: ['src/blobs', 'src/lib'] },
+  'src/archive': { imports: ['src/lib'] },
   'src/blobs': {
-    imports: ['src/lib'],
+    imports: ['src/archive', 'src/lib'],
     entries: ['blob-store.ts', 'disk.ts', 's3.ts', 'watch-errors.ts'],
   },
   'src/db': { imports: ['schema', 'src/lib'] },
-  'src/git': { imports: ['src/lib'], entries: ['git-process.ts', 'git.ts', 'installed-git.ts'] },
+  'src/git': {
+    imports: ['src/lib'],
+    entries: [
+      ...['commits-and-refs.ts', 'description.ts', 'git-process.ts', 'git.ts'],
+      'installed-git.ts',
+    ],
+  },
   'src/wire': { imports: [] },
   'src/lib': { imports: [] },
   schema: { imports: [], entries: ['0001-tables.ts', 'step.ts', 'steps.ts'] },
@@ -186,7 +223,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk': ['src/blobs'],
   '@octokit/core': ['src/client', 'web/src'],
   '@octokit/plugin-paginate-rest': ['src/client', 'web/src'],
-  'markdown-it': ['src/formats'],
+  'markdown-it': ['src/formats/html'],
   'spdx-license-list': ['src/sources/directory/facts', 'src/http', 'src/commands'],
   'openid-client': ['src/service'],
   'node:child_process': ['src/git', 'test/wire'],

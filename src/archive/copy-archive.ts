@@ -1,11 +1,6 @@
 import { crc32 } from 'node:zlib'
-import {
-  type BlobFile,
-  type BlobStore,
-  type ByteRange,
-  type DiskStore,
-  isOnDisk,
-} from '../blobs/blob-store.ts'
+import type { ByteRange } from '../lib/bytes.ts'
+import { type BlobFile, type BlobReader, type DiskStore, isOnDisk } from './blob-reader.ts'
 import { ARCHIVE_HEAD, type ArchivePlan } from './plan-archive.ts'
 
 /** Stored bytes of a segment are wrong or missing. */
@@ -44,7 +39,7 @@ export interface CopyOptions {
  */
 export async function copyArchive(
   plan: ArchivePlan,
-  blobs: BlobStore,
+  blobs: BlobReader,
   options: CopyOptions,
 ): Promise<void> {
   if (isOnDisk(blobs)) await copyFiles(plan, blobs, options)
@@ -93,7 +88,7 @@ async function copyFiles(
 
 async function copyStreams(
   plan: ArchivePlan,
-  blobs: BlobStore,
+  blobs: BlobReader,
   { range, begin, signal, onVerified }: CopyOptions,
 ): Promise<void> {
   const writer = bufferedWriter(begin)
@@ -174,7 +169,7 @@ type ReadOptions = { signal?: AbortSignal | undefined } & Pick<Partial<CopyOptio
  */
 export async function* readArchive(
   plan: ArchivePlan,
-  blobs: Pick<BlobStore, 'open'>,
+  blobs: BlobReader,
   { start, end }: ByteRange = { start: 0, end: plan.length },
   options: ReadOptions = {},
 ): AsyncGenerator<Uint8Array> {
@@ -214,7 +209,7 @@ function* piecesOf(plan: ArchivePlan, range: ByteRange): Generator<Piece> {
 }
 
 async function* readPiece(
-  blobs: Pick<BlobStore, 'open'>,
+  blobs: BlobReader,
   piece: SegmentPiece,
   { signal, onVerified }: ReadOptions,
 ): AsyncGenerator<Uint8Array> {

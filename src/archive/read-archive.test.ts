@@ -10,8 +10,9 @@ import {
   storeSegments,
   temporaryFolder,
 } from '../../test/support/archive-samples.ts'
-import { BlobNotFound, type BlobStore, type ByteRange } from '../blobs/blob-store.ts'
+import { BlobNotFound, type BlobStore } from '../blobs/blob-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
+import type { ByteRange } from '../lib/bytes.ts'
 import { readArchive } from './copy-archive.ts'
 import { crc32Combine } from './crc32-combine.ts'
 import { planArchive, type StoredSegment } from './plan-archive.ts'

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { Bytes } from '../blobs/blob-store.ts'
+import type { Bytes } from '../lib/bytes.ts'
 import { ByteReader, gunzip, isGzip } from './gunzip.ts'
 import {
   isTarHeader,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { constants, crc32, deflateRaw, deflateRawSync } from 'node:zlib'
-import type { Bytes } from '../blobs/blob-store.ts'
+import type { Bytes } from '../lib/bytes.ts'
 import { crc32Combine } from './crc32-combine.ts'
 import type { ManifestFile } from './manifest.ts'
 import { tarHeader, tarPadding } from './tar-header.ts'

@@ -1,12 +1,6 @@
 import type { Readable } from 'node:stream'
-
-export type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
-
-/** The bytes from `start` (inclusive) to `end` (exclusive). */
-export interface ByteRange {
-  start: number
-  end: number
-}
+import type { BlobReader } from '../archive/blob-reader.ts'
+import type { ByteRange, Bytes } from '../lib/bytes.ts'
 
 export interface StoredBlob {
   key: string
@@ -50,7 +44,7 @@ export class BlobsUnavailable extends Error {
  * Stores immutable bytes. Use a new random key for each attempt to store a blob: a second blob with the same key is refused, and
  * the first two characters of the key choose the shard.
  */
-export interface BlobStore {
+export interface BlobStore extends BlobReader {
   /**
    * Stores a blob. At any moment it is complete or absent, and it is durable once the promise resolves. Rejects with BlobExists,
    * with the error that `bytes` threw, or when the signal aborts. If the last step of a put fails, the complete blob may exist.
@@ -96,18 +90,6 @@ export interface ComposingStore {
   /** Returns a URL that allows anyone to GET the blob, so it is a credential. Does not check that the blob exists. */
   presign(key: string, options: PresignOptions): Promise<string>
 }
-
-/** Implemented by stores whose blobs are local files. */
-export interface DiskStore {
-  openFile(key: string): Promise<BlobFile>
-}
-
-export interface BlobFile extends AsyncDisposable {
-  /** Fills the buffer from position `at`. Resolves to the number of bytes read: 0 at the end of the file. */
-  read(into: Uint8Array, at: number): Promise<number>
-}
-
-export const isOnDisk = (blobs: BlobStore): blobs is BlobStore & DiskStore => 'openFile' in blobs
 
 export const isComposing = (blobs: BlobStore): blobs is BlobStore & ComposingStore =>
   'compose' in blobs

@@ -5,6 +5,8 @@ import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { isMainThread } from 'node:worker_threads'
+import type { DiskStore } from '../archive/blob-reader.ts'
+import type { ByteRange, Bytes } from '../lib/bytes.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { hasCode, ifExists } from '../lib/errno.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
@@ -14,9 +16,6 @@ import {
   BlobExists,
   BlobNotFound,
   type BlobStore,
-  type ByteRange,
-  type Bytes,
-  type DiskStore,
   isBlobKey,
   type StoredBlob,
 } from './blob-store.ts'

@@ -1,14 +1,9 @@
 import { addAbortSignal, Readable } from 'node:stream'
 import { S3 } from '@aws-sdk/client-s3'
+import type { ByteRange } from '../lib/bytes.ts'
 import { codeOf } from '../lib/errno.ts'
 import { UserError } from '../lib/user-error.ts'
-import {
-  assertBlobKey,
-  assertRange,
-  BlobNotFound,
-  BlobsUnavailable,
-  type ByteRange,
-} from './blob-store.ts'
+import { assertBlobKey, assertRange, BlobNotFound, BlobsUnavailable } from './blob-store.ts'
 
 /** Blobs are the objects of a bucket whose names begin with the prefix. */
 export interface Bucket {

@@ -1,5 +1,6 @@
+import type { ByteRange } from '../lib/bytes.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
-import type { BlobPart, ByteRange } from './blob-store.ts'
+import type { BlobPart } from './blob-store.ts'
 import { abortOptions, asBlobNotFound, type Bucket, objectOf, openObject } from './s3-bucket.ts'
 import { PART_POOL, putObject, type Upload, uploadParts } from './s3-upload.ts'
 

@@ -1,11 +1,10 @@
+import { type DiskStore, isOnDisk } from '../archive/blob-reader.ts'
 import {
   type Abortable,
   BlobNotFound,
   type BlobStore,
   type ComposingStore,
-  type DiskStore,
   isComposing,
-  isOnDisk,
 } from './blob-store.ts'
 
 /** The operations that can fail. `read` means that a blob was opened, but could not be read to its end. */

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import type { Folder } from '../archive/read-folder.ts'
-import type { Bytes } from '../blobs/blob-store.ts'
 import { type PeopleMap, parsePeopleCsv } from '../formats/people.ts'
+import type { Bytes } from '../lib/bytes.ts'
 import { UserError } from '../lib/user-error.ts'
 
 /**

@@ -5,6 +5,7 @@ import type { FormatReader } from '../formats/format.ts'
 import { Report } from '../formats/report.ts'
 import { type Comparison, compare, type Difference, OUTCOMES } from '../importer/compare/compare.ts'
 import { comparisonPage, formatValue } from '../importer/compare/comparison-page.ts'
+import { comparedHost } from '../importer/compare/read-host.ts'
 import { openReader } from '../importer/convert.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { invalidNameReason } from '../lib/names.ts'
@@ -12,7 +13,9 @@ import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
-import { type Host, openHost } from '../sources/forge/open-host.ts'
+import { openForge } from '../sources/forge/open-forge.ts'
+import { openGitHub } from '../sources/github/open-github.ts'
+import type { Host } from '../sources/host.ts'
 import { archiveOpener, readPeople } from './archive-file.ts'
 import { requireWritableDirectory, writeFileAtomically } from './atomic-file.ts'
 import { addCommand, asUsageError, parseOwner, readCommandConfig } from './command-line.ts'
@@ -97,7 +100,7 @@ async function runCompare(
         scratch,
         isFinished,
         left: await read(archive, 'left'),
-        right: host ?? (await read(other!, 'right')),
+        right: host ? comparedHost(host) : await read(other!, 'right'),
         onProgress: (step) => progress.update(undefined, step),
       },
       signal,
@@ -129,8 +132,8 @@ async function hostOf(
   const kind = forge === undefined ? 'github' : 'forge'
   const readToken = async () => (tokenFile === undefined ? '' : readForgeToken(tokenFile))
   const token = await readToken().catch(asUsageError('--token-file'))
-  const open = () => openHost(kind, { url, token, storageOrigins })
-  return Promise.try(open).catch(asUsageError(`--${kind}`))
+  const open = kind === 'github' ? openGitHub : openForge
+  return Promise.try(open, { url, token, storageOrigins }).catch(asUsageError(`--${kind}`))
 }
 
 /** How many differences of a repository are printed. The page and the JSON list more. */

@@ -16,7 +16,7 @@ import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { type LocalExport, openLocalExport } from '../service/local-export.ts'
 import { VERSION } from '../service/version.ts'
 import { settingsForExport } from '../settings/config.ts'
-import type { ForgeUnavailable } from '../sources/forge-errors.ts'
+import type { HostUnavailable } from '../sources/host-errors.ts'
 import { refuseExistingFile, writeFileAtomically } from './atomic-file.ts'
 import { addCommand, readCommandConfig } from './command-line.ts'
 import { chooseOutput, type OutputOptions, type WrittenArchive } from './export-output.ts'
@@ -94,7 +94,7 @@ async function runExport(
     ...parts,
     addresses: addressesFrom(config),
     generator: `godwit ${VERSION}`,
-    onWait: (fullName: string, { dueAt, message }: ForgeUnavailable) =>
+    onWait: (fullName: string, { dueAt, message }: HostUnavailable) =>
       progress.print(`${fullName}: waiting until ${new Date(dueAt).toISOString()}: ${message}`),
   }
   const writeOptions = { onBytes: progress.writing, signal }

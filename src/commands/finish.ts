@@ -7,8 +7,8 @@ import { ifExists } from '../lib/errno.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
+import { normalizeHostUrl } from '../sources/host-url.ts'
 import { readPeople } from './archive-file.ts'
 import { addTo, asUsageError, withExamples } from './command-line.ts'
 import { print, printJson, printMessage } from './print.ts'
@@ -43,7 +43,7 @@ export function finishCommand(program: Command, about: string): void {
 
 async function runFinish(signal: AbortSignal, name: string, options: FinishCommandOptions) {
   const { owner, repository: repositories = [], dryRun: isDryRun = false } = options
-  const url = await Promise.try(normalizeForgeUrl, options.forge).catch(asUsageError('--forge'))
+  const url = await Promise.try(normalizeHostUrl, options.forge).catch(asUsageError('--forge'))
   const token = await readForgeToken(options.tokenFile).catch(asUsageError('--token-file'))
   const refusal = owner === undefined ? undefined : accountRefusal(owner)
   if (refusal) throw new UsageError(`--owner ${owner}: ${refusal}`)

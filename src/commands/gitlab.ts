@@ -15,8 +15,8 @@ import { formatBytes, formatCount } from '../lib/quantities.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import type { Config } from '../settings/config.ts'
-import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
+import { normalizeHostUrl } from '../sources/host-url.ts'
 import {
   addCommand,
   asUsageError,
@@ -229,7 +229,7 @@ function topLevelGroup(projects: readonly GitLabProject[], { to }: GitLabOptions
 
 /** Returns the address without a trailing slash. It must be https, because the token must not be sent unencrypted. */
 function serverUrl(text: string): string {
-  const read = parsed('--url', normalizeForgeUrl, { isSecret: true })
+  const read = parsed('--url', normalizeHostUrl, { isSecret: true })
   const url = read(text.replace(/\/api\/v4\/*$/, ''))
   const { protocol, hostname } = new URL(url)
   if (protocol !== 'https:' && !isLoopback(hostname))

@@ -7,7 +7,7 @@ import { GitFailed } from '../git/git-process.ts'
 import { hasCode, rootCause } from '../lib/errno.ts'
 import { EXIT } from '../lib/user-error.ts'
 import { RightsUnavailable } from '../repositories/rights-unavailable.ts'
-import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts'
+import { HostRequestFailed, HostUnavailable } from '../sources/host-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 
 /**
@@ -16,8 +16,8 @@ import { Unreadable } from '../sources/unreadable.ts'
  */
 const CLASSES_BY_EXIT_CODE: readonly [number, (new (...args: never[]) => Error)[]][] = [
   [EXIT.failed, [UnreadableArchive, ManifestInvalid, Unreadable]],
-  [EXIT.refused, [RequestRejected, ForgeRequestFailed]],
-  [EXIT.unreachable, [TemporaryError, ForgeUnavailable, RightsUnavailable]],
+  [EXIT.refused, [RequestRejected, HostRequestFailed]],
+  [EXIT.unreachable, [TemporaryError, HostUnavailable, RightsUnavailable]],
 ]
 
 /** Returns the message and exit code for an error that needs no stack trace, or undefined for any other. */

@@ -13,7 +13,7 @@ import { isFullyReused, type RepositoryRecords } from '../migrations/record-stor
 import { recordDamaged } from '../migrations/segment-check-store.ts'
 import { problemsOf, type SegmentProblems } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts'
+import { HostRequestFailed, HostUnavailable } from '../sources/host-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import type { ReuseParts } from './check-segments.ts'
 import type { SegmentMaker } from './make-segment.ts'
@@ -33,7 +33,7 @@ export interface ArchiveParts extends MetadataWriterParts, ReuseParts {
   /** The forge that records are read from, if any. */
   forge?: RecordsParts['forge'] | undefined
   /** Called when the forge requires a pause. */
-  onWait?: (fullName: string, why: ForgeUnavailable) => void
+  onWait?: (fullName: string, why: HostUnavailable) => void
 }
 
 export interface ArchiveOptions {
@@ -195,7 +195,7 @@ async function exportOne(
       signal,
     )
   } catch (error) {
-    if (!(error instanceof Unreadable) && !(error instanceof ForgeRequestFailed)) throw error
+    if (!(error instanceof Unreadable) && !(error instanceof HostRequestFailed)) throw error
     const outcome = allowPartial ? 'skipped' : 'failed'
     return { outcome, segmentKey: null, records: null, reason: error.message }
   }
@@ -221,7 +221,7 @@ async function readRecords(
     try {
       return await obtainRecords(parts, options, signal)
     } catch (error) {
-      if (!(error instanceof ForgeUnavailable)) throw error
+      if (!(error instanceof HostUnavailable)) throw error
       parts.onWait?.(fullNameOf(facts), error)
       await sleep(Math.max(0, error.dueAt - parts.now()), undefined, { signal })
     }

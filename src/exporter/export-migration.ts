@@ -36,7 +36,7 @@ import { markSegmentsUsed } from '../migrations/segment-store.ts'
 import { type Handler, type Handlers, RetryLater, type Run } from '../queue/queue.ts'
 import { deleteFailedChecks, recordCheck } from '../repositories/check-store.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import { ForgeRequestFailed } from '../sources/forge-errors.ts'
+import { HostRequestFailed } from '../sources/host-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { type BeginParts, beginExport } from './begin-export.ts'
 import { enqueueEach, exportSmallRepositories } from './export-small-repositories.ts'
@@ -134,7 +134,7 @@ async function readRecords(parts: ExportParts, task: ExportTask, run: Run): Prom
     })
     queue.wake('jobs')
   } catch (error) {
-    if (!(error instanceof ForgeRequestFailed)) throw error
+    if (!(error instanceof HostRequestFailed)) throw error
     await endWithReason(parts, task, run, error.message)
   }
 }

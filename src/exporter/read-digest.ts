@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { BlobNotFound, type BlobStore, type ByteRange } from '../blobs/blob-store.ts'
+import { BlobNotFound, type BlobStore } from '../blobs/blob-store.ts'
+import type { ByteRange } from '../lib/bytes.ts'
 import { hasCode } from '../lib/errno.ts'
 
 /** Error codes of unreadable sectors and of filesystem checksums that do not match. */

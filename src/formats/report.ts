@@ -1,6 +1,8 @@
 import type { ManifestLoss } from '../archive/manifest.ts'
+import type { GitRepository } from '../git/commits-and-refs.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { type Loss, Losses } from '../lib/losses.ts'
+import type { Refs } from '../sources/refs.ts'
 
 /** Collects what a conversion loses, by kind, and warnings about single objects. */
 export class Report {
@@ -41,4 +43,16 @@ export class Report {
     this.#warnings.end()
     return this.losses()
   }
+}
+
+/** Reports a detached HEAD whose commits no ref reaches: the servers set HEAD to a branch, and then remove these commits. */
+export async function reportDetachedHead(
+  { git, ...call }: GitRepository,
+  head: Refs['head'],
+  { report, fullName }: { report: Report; fullName: string },
+) {
+  if (!('oid' in head)) return
+  const args = ['rev-list', '--max-count=1', head.oid, '--not', '--glob=refs/*']
+  const isLost = (await git.text(args, call)) !== ''
+  report.lost('detached_heads', isLost ? 1 : 0, `${fullName}: ${head.oid}`)
 }

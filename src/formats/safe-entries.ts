@@ -4,7 +4,7 @@ import { type ArchiveEntry, readEntries } from '../archive/read-entries.ts'
 import { type Folder, readFolder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import { withoutFolder } from '../archive/without-folder.ts'
-import type { Bytes } from '../blobs/blob-store.ts'
+import type { Bytes } from '../lib/bytes.ts'
 
 export interface ExtractionLimits {
   /** The most bytes that may be unpacked. */

@@ -4,8 +4,8 @@ import { ByteReader, gunzip } from '../archive/gunzip.ts'
 import { MANIFEST_PATH, type Manifest, parseManifest } from '../archive/manifest.ts'
 import { readEntries, textOf } from '../archive/read-entries.ts'
 import { ArchiveDamaged, UnreadableArchive } from '../archive/unreadable-archive.ts'
-import type { Bytes } from '../blobs/blob-store.ts'
-import { compareSegments } from '../formats/github-archive/compare-manifest.ts'
+import { compareSegments } from '../formats/compare-manifest.ts'
+import type { Bytes } from '../lib/bytes.ts'
 
 /** How an archive was checked: only by its gzip checksum, or also by the digests in its manifest. */
 export type CheckMethod = 'gzip' | 'digests'

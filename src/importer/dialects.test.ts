@@ -21,7 +21,7 @@ import {
 } from '../../test/support/restore-scene.ts'
 import { initBare, git as plainGit } from '../../test/support/sample-repositories.ts'
 import type { Folder } from '../archive/read-folder.ts'
-import type { Bytes } from '../blobs/blob-store.ts'
+import type { Bytes } from '../lib/bytes.ts'
 import type { Finding } from './verify-archive.ts'
 
 // Archives that other programs packed again: test/long/archive-writers.test.ts.

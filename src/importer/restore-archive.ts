@@ -2,13 +2,8 @@ import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
-import type { Bytes } from '../blobs/blob-store.ts'
-import {
-  checkRepositories,
-  describeSkipped,
-  readManifest,
-} from '../formats/github-archive/check-repositories.ts'
-import { refuseEdited } from '../formats/github-archive/compare-manifest.ts'
+import { checkRepositories, describeSkipped, readManifest } from '../formats/check-repositories.ts'
+import { refuseEdited } from '../formats/compare-manifest.ts'
 import {
   makeWorkDirectory,
   moveDurably,
@@ -21,14 +16,15 @@ import {
 } from '../formats/output.ts'
 import { extractionLimits, safeEntries } from '../formats/safe-entries.ts'
 import { unpackArchive } from '../formats/unpack-archive.ts'
+import { parseDescription } from '../git/description.ts'
 import type { Git } from '../git/git.ts'
+import type { Bytes } from '../lib/bytes.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { formatRecordCount } from '../lib/losses.ts'
 import { oneLine } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { RepositoryRecord } from '../records/record-file.ts'
 import { pathInArchive } from '../records/record-urls.ts'
-import { parseDescription } from '../sources/description.ts'
 import type { Snapshot } from '../sources/snapshot.ts'
 import { type Records, readRecords } from './records.ts'
 

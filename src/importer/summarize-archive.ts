@@ -7,7 +7,6 @@ import {
 import { type ArchiveEntry, textOf } from '../archive/read-entries.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveDamaged, ArchiveNotSupported } from '../archive/unreadable-archive.ts'
-import type { Bytes } from '../blobs/blob-store.ts'
 import { MAX_JSON_BYTES } from '../formats/gitlab-export/constants.ts'
 import {
   defaultBranchOf,
@@ -16,6 +15,7 @@ import {
   projectName,
 } from '../formats/gitlab-export/read-gitlab-export.ts'
 import { NOT_UNPACKED, safeEntries } from '../formats/safe-entries.ts'
+import type { Bytes } from '../lib/bytes.ts'
 import { anyObject, type JsonObject, parseJson } from '../lib/json-shape.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { kindOfFile, readRecordFile } from '../records/record-file.ts'

@@ -4,19 +4,18 @@ import { join } from 'node:path'
 import { MANIFEST_PATH, type Manifest, ManifestInvalid } from '../archive/manifest.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import { unsafePath } from '../archive/tar-header.ts'
-import type { Bytes } from '../blobs/blob-store.ts'
 import {
   checkRepositories,
   describeSkipped,
   describeUnexportedLfs,
   readManifest,
-} from '../formats/github-archive/check-repositories.ts'
+} from '../formats/check-repositories.ts'
 import {
   compareMetadata,
   compareSegments,
   compareUploadedFiles,
   uploadDigests,
-} from '../formats/github-archive/compare-manifest.ts'
+} from '../formats/compare-manifest.ts'
 import {
   type GitLabParts,
   isGitLabExport,
@@ -26,6 +25,7 @@ import { readdirIfExists } from '../formats/output.ts'
 import { Report } from '../formats/report.ts'
 import { type Unpacked, unpackArchive } from '../formats/unpack-archive.ts'
 import type { Git } from '../git/git.ts'
+import type { Bytes } from '../lib/bytes.ts'
 import { hasCode } from '../lib/errno.ts'
 import { parseJson } from '../lib/json-shape.ts'
 import { limitLines } from '../lib/limited-lines.ts'

@@ -9,7 +9,7 @@ import type { Db } from '../db/database.ts'
 import { LeaseTaken, releaseLease } from '../db/lease-store.ts'
 import { type Batch, readStateOf } from '../sources/discussions.ts'
 import { forgeDiscussions } from '../sources/forge/discussions/forge-discussions.ts'
-import { ForgeUnavailable } from '../sources/forge-errors.ts'
+import { HostUnavailable } from '../sources/host-errors.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import {
   leaseReading,
@@ -162,7 +162,7 @@ onEachEngine('the budget of a forge', (engine) => {
     const [one, other] = [open(), open()]
     for (let n = 0; n < 50; n++) await Promise.all([one.take(), other.take()])
     const isLater = (error: unknown) =>
-      error instanceof ForgeUnavailable && error.reason === 'budget' && error.dueAt === 1_060_000
+      error instanceof HostUnavailable && error.reason === 'budget' && error.dueAt === 1_060_000
     await assert.rejects(one.take(), isLater)
     await assert.rejects(other.take(), isLater)
     time = 1_060_000
@@ -179,14 +179,14 @@ onEachEngine('the budget of a forge', (engine) => {
     await one.holdUntil(1_500_000)
     await assert.rejects(
       one.take(),
-      (error) => error instanceof ForgeUnavailable && error.dueAt === 1_500_000,
+      (error) => error instanceof HostUnavailable && error.dueAt === 1_500_000,
     )
     time += 3000
-    await assert.rejects(other.take(), ForgeUnavailable)
+    await assert.rejects(other.take(), HostUnavailable)
     await one.holdUntil(1_200_000)
     await assert.rejects(
       one.take(),
-      (error) => error instanceof ForgeUnavailable && error.dueAt === 1_500_000,
+      (error) => error instanceof HostUnavailable && error.dueAt === 1_500_000,
     )
     time = 1_500_001
     await Promise.all([one.take(), other.take()])
@@ -208,13 +208,13 @@ describe('a budget', () => {
     let time = 9_000_000_000
     const budget = createForgeBudget({ db, forge: 'f', requestsPerMinute: 10, now: () => time })
     await budget.holdUntil(9_000_060_000)
-    await assert.rejects(budget.take(), ForgeUnavailable)
+    await assert.rejects(budget.take(), HostUnavailable)
     time = 1_000_000
     await budget.take()
     await budget.holdUntil(1_060_000)
     await assert.rejects(
       budget.take(),
-      (error) => error instanceof ForgeUnavailable && error.dueAt === 1_060_000,
+      (error) => error instanceof HostUnavailable && error.dueAt === 1_060_000,
     )
   })
 })

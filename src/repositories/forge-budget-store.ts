@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { hasExpired } from '../db/lease-store.ts'
-import type { ForgeBudget } from '../sources/forge/connect-forge.ts'
-import { ForgeUnavailable } from '../sources/forge-errors.ts'
+import type { RequestBudget } from '../sources/forge/connect-forge.ts'
+import { HostUnavailable } from '../sources/host-errors.ts'
 
 interface BudgetOptions {
   db: Db
@@ -23,7 +23,7 @@ const TAKEN_TTL_MS = 2000
 const MAX_HOLD_MS = 24 * 60 * PERIOD_MS
 
 /** Limits the requests of all processes to a forge. */
-export function createForgeBudget(options: BudgetOptions): ForgeBudget {
+export function createForgeBudget(options: BudgetOptions): RequestBudget {
   const { forge, requestsPerMinute, now } = options
   const atOnce = Math.max(1, Math.min(TAKEN_AT_ONCE, Math.floor(requestsPerMinute / 10)))
   let [left, validUntil] = [0, 0]
@@ -32,7 +32,7 @@ export function createForgeBudget(options: BudgetOptions): ForgeBudget {
   async function takeSome(): Promise<void> {
     const dueAt = await takeRequests(options, atOnce)
     if (dueAt !== undefined)
-      throw new ForgeUnavailable(
+      throw new HostUnavailable(
         dueAt,
         'budget',
         `no requests to ${forge} are allowed at the moment: it asked for a pause, or the limit of ${requestsPerMinute} requests per minute is reached`,

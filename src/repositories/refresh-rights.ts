@@ -30,7 +30,7 @@ interface RightsParts {
   db: Db
   /** Undefined if this process has no access to the repositories. */
   source: Source | undefined
-  /** Rejects with ForgeUnavailable or ForgeRequestFailed. */
+  /** Rejects with HostUnavailable or HostRequestFailed. */
   readRights(person: KnownPerson, signal: AbortSignal): Promise<ForgeRights>
   catalogue: Pick<ForgeCatalogue, 'ofOrganization' | 'organization' | 'organizations'>
   now: () => number

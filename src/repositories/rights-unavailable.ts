@@ -1,4 +1,4 @@
-import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts'
+import { HostRequestFailed, HostUnavailable } from '../sources/host-errors.ts'
 
 /** Permissions are unknown because the forge does not respond. The request may succeed later. */
 export class RightsUnavailable extends Error {
@@ -17,9 +17,9 @@ const RETRY_MS = 10_000
 /** Converts errors of requests to the forge to RightsUnavailable. Throws any other error. */
 export function asRightsUnavailable(error: unknown, now: number): RightsUnavailable {
   const cause = { cause: error }
-  if (error instanceof ForgeUnavailable)
+  if (error instanceof HostUnavailable)
     return new RightsUnavailable(error.dueAt, error.message, cause)
-  if (error instanceof ForgeRequestFailed)
+  if (error instanceof HostRequestFailed)
     return new RightsUnavailable(now + RETRY_MS, error.message, cause)
   if (error instanceof Error && error.name === 'TimeoutError')
     return new RightsUnavailable(now + RETRY_MS, 'the forge did not respond in time', cause)

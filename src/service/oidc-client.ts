@@ -4,7 +4,7 @@ import { type OidcClient, SignInFailed } from '../http/routes/sessions/oidc-clie
 import { invalidNameReason } from '../lib/names.ts'
 import { http, https } from '../lib/node-http.ts'
 import type { Config } from '../settings/config.ts'
-import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
+import { normalizeHostUrl } from '../sources/host-url.ts'
 import { createAddressFilter } from '../webhooks/allowed-addresses.ts'
 import { createResolver, fixedLookup } from '../webhooks/send-request.ts'
 
@@ -84,7 +84,7 @@ export function createOidcClient(
   const { oidcLoginClaim: loginClaim, oidcRequire: required = [], oidcAdmin: admin } = config
   const usedClaims = [loginClaim, ...[...required, ...(admin ?? [])].map(({ claim }) => claim)]
   const isForge =
-    config.forge !== undefined && normalizeForgeUrl(config.forge) === normalizeForgeUrl(issuer.href)
+    config.forge !== undefined && normalizeHostUrl(config.forge) === normalizeHostUrl(issuer.href)
 
   return {
     async start() {

@@ -23,9 +23,9 @@ import {
 import { grantedByForge } from '../repositories/rights-store.ts'
 import { asRightsUnavailable } from '../repositories/rights-unavailable.ts'
 import type { Config } from '../settings/config.ts'
-import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import type { Forge, TokenCheckOptions, TokenRefusal } from '../sources/forge/connect-forge.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
+import { normalizeHostUrl } from '../sources/host-url.ts'
 import type { Source } from '../sources/source.ts'
 
 interface ForgeParts {
@@ -158,7 +158,7 @@ export function forgeLocation({
   if (forge === undefined && forgeTokenFile === undefined) return undefined
   if (forge === undefined) throw new UsageError('--forge-token-file needs --forge URL')
   if (forgeTokenFile === undefined) throw new UsageError('--forge needs --forge-token-file FILE')
-  return { url: normalizeForgeUrl(forge), tokenFile: forgeTokenFile }
+  return { url: normalizeHostUrl(forge), tokenFile: forgeTokenFile }
 }
 
 export const TOKEN_FILE_READABLE_BY_ALL =

@@ -6,7 +6,7 @@ import type { RepositoryName } from './source.ts'
  * Reads issues, pull requests, releases and the like of the repositories of a source. It returns facts in batches and stores nothing:
  * the caller stores the facts and passes them to the next read.
  *
- * All methods reject with `ForgeUnavailable` if the caller should retry at its `dueAt`, and with `ForgeRequestFailed` if a retry does
+ * All methods reject with `HostUnavailable` if the caller should retry at its `dueAt`, and with `HostRequestFailed` if a retry does
  * not help. The messages of both can be shown to users.
  */
 export interface Discussions {
@@ -27,7 +27,7 @@ export interface Discussions {
    */
   owner(login: string, signal: AbortSignal, viewer?: string): Promise<Group>
   /**
-   * Yields the bytes of an attachment or release asset, exactly `size` if that is known. Rejects with `ForgeNotFound` if it was deleted.
+   * Yields the bytes of an attachment or release asset, exactly `size` if that is known. Rejects with `HostNotFound` if it was deleted.
    */
   open(file: FileToFetch, signal: AbortSignal): AsyncIterable<Uint8Array>
 }

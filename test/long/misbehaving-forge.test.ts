@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
 import { readStateOf } from '../../src/sources/discussions.ts'
 import { ForgeClient } from '../../src/sources/forge/client/forge-client.ts'
-import { openFile } from '../../src/sources/forge/client/open-file.ts'
+import { openFile } from '../../src/sources/http/open-file.ts'
 import { forgeDiscussions } from '../../src/sources/forge/discussions/forge-discussions.ts'
 import {
   FileDamaged,
   FileTooLarge,
-  ForgeRequestFailed,
-  ForgeServerError,
-  ForgeUnavailable,
-} from '../../src/sources/forge-errors.ts'
+  HostRequestFailed,
+  HostServerError,
+  HostUnavailable,
+} from '../../src/sources/host-errors.ts'
 import { type FakeForge, type Request, startForge } from '../support/forge/fake-forge.ts'
 import { addManyIssues, LONG_AGO } from '../support/forge/many-issues.ts'
 import { MemoryDiscussionStore } from '../support/forge/memory-discussion-store.ts'
@@ -55,7 +55,7 @@ describe('a forge that misbehaves', () => {
         : undefined
     await assert.rejects(
       read(),
-      (error) => error instanceof ForgeUnavailable && error.dueAt > Date.now(),
+      (error) => error instanceof HostUnavailable && error.dueAt > Date.now(),
     )
     assert.equal(isComplete(store), false)
     const before = store.facts('issues').length
@@ -154,7 +154,7 @@ describe('a forge that misbehaves', () => {
     forge.faultFor = ({ path }) =>
       path.endsWith('/issues/20/comments') ? { response: { status: 500, body: {} } } : undefined
     await assert.rejects(read(), (error) => {
-      assert.ok(error instanceof ForgeServerError)
+      assert.ok(error instanceof HostServerError)
       return error.message.includes('/issues/20/comments failed with status 500')
     })
     assert.equal(isComplete(store), false)
@@ -188,14 +188,14 @@ describe('a forge that misbehaves', () => {
       forge.faultFor = ({ path }) =>
         path === part && left-- > 0 ? { response: PROXY_NOT_FOUND } : undefined
       const other = new MemoryDiscussionStore()
-      await assert.rejects(other.readAll(open(), name), ForgeUnavailable, part)
+      await assert.rejects(other.readAll(open(), name), HostUnavailable, part)
       await other.readAll(open(), name)
       assert.deepEqual(other.snapshot(), whole, part)
     }
     // A 404 of the forge itself is not trusted either while the repository says that it has issues.
     forge.faultFor = ({ path }) => (path.endsWith('/issues') ? { response: NOT_FOUND } : undefined)
     await assert.rejects(read(), (error) => {
-      assert.ok(error instanceof ForgeUnavailable)
+      assert.ok(error instanceof HostUnavailable)
       return /issues and pull requests of ann\/many are turned on/.test(error.message)
     })
     assert.equal(store.groups.size, 0)
@@ -302,7 +302,7 @@ describe('a forge that misbehaves', () => {
       response: { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<html>') },
     })
     await assert.rejects(open().findChanges(name, store, signal), /a web page instead of JSON/)
-    await assert.rejects(store.readAll(open(), name), ForgeRequestFailed)
+    await assert.rejects(store.readAll(open(), name), HostRequestFailed)
     assert.deepEqual(store.snapshot(), before)
   })
 
@@ -330,7 +330,7 @@ describe('a forge that misbehaves', () => {
     const unreachable = forgeDiscussions({ url, token: 'x', pauseMs: 1 })
     await assert.rejects(
       unreachable.findChanges(name, new MemoryDiscussionStore(), signal),
-      ForgeUnavailable,
+      HostUnavailable,
     )
   })
 
@@ -346,12 +346,12 @@ describe('a forge that misbehaves', () => {
     assert.ok(whole.equals(bytes))
     await assert.rejects(
       Array.fromAsync(open().open({ ...file, size: 5 }, signal)),
-      ForgeRequestFailed,
+      HostRequestFailed,
     )
     const longer = { ...file, size: bytes.length + 1 }
-    await assert.rejects(Array.fromAsync(open().open(longer, signal)), ForgeRequestFailed)
+    await assert.rejects(Array.fromAsync(open().open(longer, signal)), HostRequestFailed)
     forge.faultFor = () => ({ cut: true })
-    await assert.rejects(Array.fromAsync(open().open(file, signal)), ForgeUnavailable)
+    await assert.rejects(Array.fromAsync(open().open(file, signal)), HostUnavailable)
   })
 
   it('that sends a file byte by byte times out', async () => {

@@ -10,7 +10,8 @@ import {
   type SegmentEntry,
   writeSegment,
 } from '../../src/archive/write-segment.ts'
-import type { BlobStore, Bytes } from '../../src/blobs/blob-store.ts'
+import type { BlobStore } from '../../src/blobs/blob-store.ts'
+import type { Bytes } from '../../src/lib/bytes.ts'
 
 /** Returns incompressible bytes, the same for the same seed. */
 export function noise(length: number, seed = 0): Buffer {

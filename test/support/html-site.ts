@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Folder } from '../../src/archive/read-folder.ts'
-import type { Bytes } from '../../src/blobs/blob-store.ts'
 import type { Written } from '../../src/formats/format.ts'
 import { htmlWriter } from '../../src/formats/html/write-html.ts'
 import { Report } from '../../src/formats/report.ts'
 import { convert } from '../../src/importer/convert.ts'
+import type { Bytes } from '../../src/lib/bytes.ts'
 import { temporaryFolder } from './archive-samples.ts'
 import { type GitHost, gitHost } from './git-host.ts'
 import {

@@ -6,7 +6,7 @@ import {
 import type { Config } from '../../settings/config.ts'
 import { connectForge, type Forge } from '../../sources/forge/connect-forge.ts'
 import { readForgeToken } from '../../sources/forge/forge-token.ts'
-import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
+import { HostRequestFailed } from '../../sources/host-errors.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
 const TOKEN_ADVICE =
@@ -48,7 +48,7 @@ async function* checkSudo(forge: Forge, signal: AbortSignal): AsyncGenerator<Che
   try {
     await forge.readRights(owner, signal)
   } catch (error) {
-    if (!(error instanceof ForgeRequestFailed)) throw error
+    if (!(error instanceof HostRequestFailed)) throw error
     const found = `the forge's token may not read the permissions of users: ${error.message}`
     const advice =
       'give the token read access to everything, in Gitea 1.19 also `sudo`: see docs/FORGE.md'

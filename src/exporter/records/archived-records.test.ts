@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32, deflateRawSync } from 'node:zlib'
 import { SegmentDamaged } from '../../archive/copy-archive.ts'
-import type { ByteRange } from '../../blobs/blob-store.ts'
+import type { ByteRange } from '../../lib/bytes.ts'
 import type { Organization } from '../../records/people.ts'
 import { openArchivedRecords } from './archived-records.ts'
 

@@ -13,10 +13,10 @@ import type { Discussions, FileToFetch } from '../../sources/discussions.ts'
 import {
   FileDamaged,
   FileTooLarge,
-  ForgeNotFound,
-  ForgeServerError,
-  ForgeUnavailable,
-} from '../../sources/forge-errors.ts'
+  HostNotFound,
+  HostServerError,
+  HostUnavailable,
+} from '../../sources/host-errors.ts'
 
 interface FilesParts {
   blobs: BlobStore
@@ -111,11 +111,11 @@ async function* detectDamage(bytes: AsyncIterable<Uint8Array>, state: WriteState
 
 /** Returns why a file is left out, or undefined if the error concerns more than this file. */
 function reasonToSkip(error: unknown): string | undefined {
-  if (error instanceof ForgeNotFound) return 'missing on the forge'
+  if (error instanceof HostNotFound) return 'missing on the forge'
   const concernsOneFile =
     error instanceof FileTooLarge ||
     error instanceof FileDamaged ||
-    error instanceof ForgeServerError
+    error instanceof HostServerError
   return concernsOneFile ? error.message : undefined
 }
 
@@ -140,7 +140,7 @@ async function openFile(
       const reason = reasonToSkip(error)
       if (error instanceof FileDamaged && !isSecond) isSecond = true
       else if (reason !== undefined) return { file: file.file, reason }
-      else if (!(error instanceof ForgeUnavailable) || error.reason === 'unreachable') throw error
+      else if (!(error instanceof HostUnavailable) || error.reason === 'unreachable') throw error
       else if (error.dueAt - parts.now() > MAX_WAIT_MS) throw error
       else await sleep(Math.max(0, error.dueAt - parts.now()), undefined, { signal })
     }

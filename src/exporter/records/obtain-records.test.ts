@@ -20,7 +20,7 @@ import { recordsOf as recordsAt } from '../../migrations/record-store.ts'
 import { embeddedQueue } from '../../queue/embedded.ts'
 import { RetryLater } from '../../queue/queue.ts'
 import { forgeDiscussions } from '../../sources/forge/discussions/forge-discussions.ts'
-import { FileTooLarge } from '../../sources/forge-errors.ts'
+import { FileTooLarge } from '../../sources/host-errors.ts'
 import { exportHandlers } from '../export-migration.ts'
 import { recordsForTask } from './obtain-records.ts'
 

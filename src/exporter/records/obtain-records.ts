@@ -18,7 +18,7 @@ import {
 import { RetryLater } from '../../queue/queue.ts'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
 import type { FileToFetch, Group } from '../../sources/discussions.ts'
-import { ForgeUnavailable } from '../../sources/forge-errors.ts'
+import { HostUnavailable } from '../../sources/host-errors.ts'
 import type { RepositoryName } from '../../sources/source.ts'
 import { findReusable, type ReuseParts } from '../check-segments.ts'
 import { type BuildRowsParts, buildRows, folderOf } from './build-rows.ts'
@@ -232,7 +232,7 @@ export async function recordsForTask(
     return await obtainRecords({ ...parts, forge }, recordsOptions, signal)
   } catch (error) {
     if (error instanceof LeaseTaken) throw new RetryLater(error.message, { cause: error })
-    if (!(error instanceof ForgeUnavailable)) throw error
+    if (!(error instanceof HostUnavailable)) throw error
     throw new RetryLater(error.message, { cause: error, dueAt: error.dueAt })
   }
 }

@@ -1,20 +1,14 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { findCommits, type OidsByRef, updateRefs } from '../../git/commits-and-refs.ts'
 import { batchesOf } from '../../lib/batches.ts'
 import { mapConcurrent } from '../../lib/map-concurrent.ts'
 import type { IssueComment } from '../../records/issue.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
+import { type PullHead, planHeads } from '../pull-heads.ts'
 import { type DumpContext, dumpReactions, dumpTriage, poster } from './dump-context.ts'
 import { dumpReviews } from './dump-reviews.ts'
-import {
-  findCommits,
-  mergeBase,
-  type OidsByRef,
-  type PullHead,
-  planHeads,
-  updateRefs,
-  writePatch,
-} from './pull-heads.ts'
+import { mergeBase, writePatch } from './write-patch.ts'
 import { YamlList, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
 
 /** Writes issue.yml. The fields are those of the server's schema: with `--validation` it refuses any other. */

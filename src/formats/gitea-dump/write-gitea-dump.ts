@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { type OidsByRef, readOidsByRef, setHead } from '../../git/commits-and-refs.ts'
 import { formatRecordCount } from '../../lib/losses.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
@@ -18,6 +19,7 @@ import {
   syncTree,
   urlName,
 } from '../output.ts'
+import { reportDetachedHead } from '../report.ts'
 import { chooseDestinations } from './choose-destinations.ts'
 import {
   contextFactory,
@@ -27,7 +29,6 @@ import {
 } from './dump-context.ts'
 import { dumpComments, dumpIssues, dumpPulls } from './dump-issues-and-pulls.ts'
 import { dumpFinishFacts } from './finish-facts.ts'
-import { type OidsByRef, readOidsByRef, reportDetachedHead, setHead } from './pull-heads.ts'
 import { type Dumped, restoreScript } from './restore-script.ts'
 import { YamlList, yamlJson, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
 
@@ -89,7 +90,7 @@ async function writeDump(
   await rename(repository.dir, dir)
   const refs = await readOidsByRef({ git, signal, dir })
   await reportDetachedHead({ git, signal, dir }, examination.repository.head, context)
-  await setHead(dir, refs, context.repository)
+  await setHead(dir, refs, context.repository.defaultBranch)
   if (wiki) await moveWiki(context, wiki.dir)
   await dumpSettings(context)
   dumpIssues(context)

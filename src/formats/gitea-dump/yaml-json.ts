@@ -1,10 +1,10 @@
 import { appendFileSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { addDiskFacts } from '../../lib/disk-errors.ts'
+import { storableJson } from '../storable-json.ts'
 
 /** Characters that JSON does not escape and YAML does not allow, or takes for line breaks or a byte order mark. */
 const NOT_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g
-const SURROGATE_OR_ZERO = /\\u(?:d[89a-f][0-9a-f]{2}|0000)/i
 
 /** Returns JSON that every YAML parser reads as the same value. */
 export const yamlJson = (value: unknown): string =>
@@ -12,15 +12,6 @@ export const yamlJson = (value: unknown): string =>
     NOT_IN_YAML,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
-
-/** Returns JSON with U+FFFD for zero bytes, which PostgreSQL cannot store, and for lone surrogates, which YAML does not allow either. */
-export function storableJson(value: unknown): string {
-  const json = JSON.stringify(value)
-  if (!SURROGATE_OR_ZERO.test(json)) return json
-  return JSON.stringify(value, (_key, each: unknown) =>
-    typeof each === 'string' ? each.toWellFormed().replaceAll('\u0000', '\ufffd') : each,
-  )
-}
 
 /** Returns a time in UTC in the format of RFC 3339, which Go parses. */
 export function yamlTime(text: string): string {

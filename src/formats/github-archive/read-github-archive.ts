@@ -9,36 +9,25 @@ import {
 import { unsafePath } from '../../archive/tar-header.ts'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import { ifExists } from '../../lib/errno.ts'
+import { digestOf } from '../../lib/file-digest.ts'
 import { parseJson, type Shape } from '../../lib/json-shape.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import { isFactKind, readFact, readList } from '../../records/read-records.ts'
 import { type Repository, UNKNOWN_REPOSITORY } from '../../records/repository.ts'
+import {
+  checkRepositories,
+  describeSkipped,
+  type ReaderParts,
+  readManifest,
+} from '../check-repositories.ts'
+import { CHANGED, NOT_IN_MANIFEST, refuseEdited, uploadDigests } from '../compare-manifest.ts'
 import type { FormatReader, FoundFile } from '../format.ts'
 import { readdirIfExists } from '../output.ts'
 import type { Report } from '../report.ts'
 import { listRecordFiles, type Unpacked } from '../unpack-archive.ts'
-import {
-  type CheckOptions,
-  checkRepositories,
-  describeSkipped,
-  readManifest,
-} from './check-repositories.ts'
-import {
-  CHANGED,
-  digestOf,
-  NOT_IN_MANIFEST,
-  refuseEdited,
-  uploadDigests,
-} from './compare-manifest.ts'
 
 /** Clients such as `gh gei` ask for two archives of a repository: one of its git data, and one of its records. */
 const NO_GIT_DATA = `it holds no git data: unpack it over the archive that has it, delete ${MANIFEST_PATH} there, and name that directory instead`
-
-export interface ReaderParts extends Omit<CheckOptions, 'isWanted'> {
-  /** `owner/name` of the repositories to read, in lower case. If empty, all are read. Content of others is not reported as lost. */
-  wanted: ReadonlySet<string>
-  report: Report
-}
 
 /** Reads an unpacked archive of GitHub, of Godwit, or of another program that writes this format. Throws ArchiveRefused. */
 export async function readGitHubArchive(

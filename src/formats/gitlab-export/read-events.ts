@@ -1,6 +1,6 @@
+import { isSha } from '../../git/commits-and-refs.ts'
 import type { IssueOrPull } from '../../records/fact.ts'
 import type { IssueEvent } from '../../records/issue.ts'
-import { isSha } from '../gitea-dump/pull-heads.ts'
 import { actionOf, child, isJson, type Json, list, text, time } from './read-fields.ts'
 import type { ProjectSpool } from './read-spool.ts'
 

@@ -3,6 +3,7 @@ import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ARCHIVE_HEAD, planArchive } from '../../archive/plan-archive.ts'
 import { type FileEntry, writeSegment } from '../../archive/write-segment.ts'
+import { readOidsByRef, setHead } from '../../git/commits-and-refs.ts'
 import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
 import { type SortedRows, sortedRows } from '../../lib/sorted-rows.ts'
@@ -10,11 +11,11 @@ import type { Repository } from '../../records/repository.ts'
 import { decodeUtf8, resolvableSymrefs } from '../../sources/refs.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import { type Conversion, type FormatWriter, writeRepositories } from '../format.ts'
-import { readOidsByRef, reportDetachedHead, setHead } from '../gitea-dump/pull-heads.ts'
-import { storableJson } from '../gitea-dump/yaml-json.ts'
 import { moveDurably, refuseExisting, syncTree } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
+import { reportDetachedHead } from '../report.ts'
 import { RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
+import { storableJson } from '../storable-json.ts'
 import { MAX_JSON_BYTES } from './constants.ts'
 import {
   commitNotes,
@@ -123,7 +124,7 @@ async function writeExport(parts: ExportParts): Promise<void> {
   for (const { name, target } of resolvableSymrefs(snapshot.examination.repository.refs))
     report.lost('symbolic_refs', 1, `${fullName}: ${decodeUtf8(name)} → ${decodeUtf8(target)}`)
   await reportDetachedHead({ git, dir, signal }, snapshot.examination.repository.head, parts)
-  await setHead(dir, refs, parts.repository)
+  await setHead(dir, refs, parts.repository.defaultBranch)
   if (refs.size > 0) await addBundle('project.bundle', dir)
   const wiki = snapshot.wiki?.dir
   const hasPages = wiki !== undefined && (await readOidsByRef({ git, dir: wiki, signal })).size > 0

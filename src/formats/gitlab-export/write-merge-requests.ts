@@ -1,16 +1,15 @@
-import { GitFailed } from '../../git/git-process.ts'
-import { batchesOf } from '../../lib/batches.ts'
-import { mapConcurrent } from '../../lib/map-concurrent.ts'
-import type { PullRequest } from '../../records/pull-request.ts'
 import {
   branchRef,
   findCommits,
   type GitRepository,
   type OidsByRef,
-  type PullHead,
-  planHeads,
   updateRefs,
-} from '../gitea-dump/pull-heads.ts'
+} from '../../git/commits-and-refs.ts'
+import { GitFailed } from '../../git/git-process.ts'
+import { batchesOf } from '../../lib/batches.ts'
+import { mapConcurrent } from '../../lib/map-concurrent.ts'
+import type { PullRequest } from '../../records/pull-request.ts'
+import { type PullHead, planHeads } from '../pull-heads.ts'
 import {
   type CommitRange,
   type Diff,

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import type { ByteRange } from '../../blobs/blob-store.ts'
+import type { ByteRange } from '../../lib/bytes.ts'
 
 /** A file that is sent in whole or in part. The ETag names its content. */
 export type RangedFile = { etag: string; length: number }

@@ -14,7 +14,6 @@ import { sortedRows } from '../../lib/sorted-rows.ts'
 import { UserError } from '../../lib/user-error.ts'
 import type { Author } from '../../records/fact.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
-import type { Host } from '../../sources/forge/open-host.ts'
 import {
   COMPARED_KINDS,
   type Item,
@@ -24,14 +23,27 @@ import {
   type Value,
 } from './compared-kinds.ts'
 import { type KnownContext, knownDifference } from './known-differences.ts'
-import { readArchive } from './read-archive.ts'
-import { readHostRepository } from './read-host.ts'
+import { type ReadParts, readArchive } from './read-archive.ts'
 import { type ComparedKind, SIDES, type Side, Spool } from './spool.ts'
+
+/** A live host, of which the same is read as of an archive. */
+export interface ComparedHost {
+  kind: 'forge' | 'github'
+  /** The address of its pages, without a trailing slash. */
+  url: string
+  /** Returns the version of Gitea whose features it has, or undefined if it is no Gitea or Forgejo. */
+  giteaVersion(signal: AbortSignal): Promise<KnownContext['version']>
+  /**
+   * Reads one repository into the spool, in which that of the archive is already. `fullName` is the name on the host, and `scratch` a
+   * directory for files that the caller removes.
+   */
+  readRepository(fullName: string, parts: ReadParts, scratch: string): Promise<void>
+}
 
 export interface CompareParts {
   git: Git
   left: FormatReader
-  right: FormatReader | Host
+  right: FormatReader | ComparedHost
   people: PeopleMap
   /** The owner of the repositories on the right; '' for the same as on the left, or as `people` has it. */
   owner: string
@@ -106,8 +118,7 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
     for (const name of rightNames.difference(leftNames))
       failures.set(name, 'only the other archive has it')
   } else
-    for (const name of leftNames)
-      await readHostRepository(names.onRight(name), { ...toRight, host: right, scratch })
+    for (const name of leftNames) await right.readRepository(names.onRight(name), toRight, scratch)
   onProgress('comparing')
   const shared: Shared = {
     ...parts,
@@ -116,7 +127,7 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
     known: new Map(),
     totals: noCounts(),
     targets: targetsOf(parts, spool, names),
-    version: 'facts' in right ? [0, 0] : await right.version(signal),
+    version: 'facts' in right ? [0, 0] : await right.giteaVersion(signal),
   }
   const repositories = [...leftNames.union(rightNames)].map((name): ComparedRepository => {
     signal.throwIfAborted()

@@ -1,5 +1,5 @@
 import { lineHeading } from '../../formats/gitea-dump/dump-reviews.ts'
-import { isAtLeast } from '../../sources/forge/client/forge-version.ts'
+import { isAtLeast } from '../../lib/is-at-least.ts'
 import type { Item, Value } from './compared-kinds.ts'
 import type { ComparedKind } from './spool.ts'
 
@@ -14,8 +14,8 @@ export interface KnownContext {
   linked: ReadonlySet<string>
   /** Those of them that `--people` has the e-mail address of. */
   linkedByEmail: ReadonlySet<string>
-  /** The version of Gitea whose features the host has, such as [1, 15]. */
-  version: readonly [number, number]
+  /** The version of Gitea whose features the host has, such as [1, 15], or undefined for GitHub. */
+  version: readonly [number, number] | undefined
   /** The kinds of which an archive says that it lacks some. `missing`: the archive on the right says it; `extra`: that on the left. */
   losses: Readonly<Record<'missing' | 'extra', ReadonlySet<string>>>
   /** Returns whether the archive has an issue or pull request with this number. */
@@ -88,7 +88,8 @@ const namesIn = (value: Value): readonly string[] => (Array.isArray(value) ? val
 const isDecision = ({ fields }: Item): boolean =>
   fields.state === 'approved' || fields.state === 'changes_requested'
 const isEmpty = (value: Value): boolean => namesIn(value).length === 0
-const isBefore = ({ version }: KnownContext, minor: number) => !isAtLeast(version, [1, minor])
+const isBefore = ({ version }: KnownContext, minor: number) =>
+  version !== undefined && !isAtLeast(version, [1, minor])
 
 /** Returns whether the right side lacks only people whom `--people` does not map, so that they may have no account there. */
 const lacksOnlyUnmapped =

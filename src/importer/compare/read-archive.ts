@@ -1,12 +1,8 @@
 import { pipeline } from 'node:stream/promises'
 import type { FormatReader } from '../../formats/format.ts'
-import {
-  findCommits,
-  findMergeBase,
-  type GitRepository,
-} from '../../formats/gitea-dump/pull-heads.ts'
-import { digestOf } from '../../formats/github-archive/compare-manifest.ts'
+import { findCommits, findMergeBase, type GitRepository } from '../../git/commits-and-refs.ts'
 import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
+import { digestOf } from '../../lib/file-digest.ts'
 import { mapConcurrent } from '../../lib/map-concurrent.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../../records/fact-kinds.ts'
 import type { PullRequest } from '../../records/pull-request.ts'

@@ -4,24 +4,32 @@ import { hashKey } from '../../formats/spool-facts.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import type { FactKind } from '../../records/fact-kinds.ts'
 import { type Group, readStateOf } from '../../sources/discussions.ts'
-import type { Host } from '../../sources/forge/open-host.ts'
+import type { Host } from '../../sources/host.ts'
 import {
   FileDamaged,
   FileTooLarge,
-  ForgeNotFound,
-  ForgeRequestFailed,
-} from '../../sources/forge-errors.ts'
+  HostNotFound,
+  HostRequestFailed,
+} from '../../sources/host-errors.ts'
 import type { RepositoryName } from '../../sources/source.ts'
+import type { ComparedHost } from './compare.ts'
 import { patchId, pullsOf, type ReadParts, renamed } from './read-archive.ts'
 
 interface HostParts extends ReadParts {
   host: Host
-  /** A directory for files that the caller removes. */
   scratch: string
 }
 
-/** Reads one repository of a host into the spool. That of the archive must be there already. `fullName` is the name on the host. */
-export async function readHostRepository(fullName: string, parts: HostParts): Promise<void> {
+/** Returns a host for `compare`. */
+export const comparedHost = (host: Host): ComparedHost => ({
+  kind: host.kind,
+  url: host.url,
+  giteaVersion: host.giteaVersion,
+  readRepository: (fullName, parts, scratch) =>
+    readRepository(fullName, { ...parts, host, scratch }),
+})
+
+async function readRepository(fullName: string, parts: HostParts): Promise<void> {
   const { host, nameOnLeft, onProgress, onFailure } = parts
   const [owner = '', name = ''] = fullName.split('/')
   onProgress(`reading ${fullName} of ${host.url}`)
@@ -29,9 +37,9 @@ export async function readHostRepository(fullName: string, parts: HostParts): Pr
     await readRecords({ owner, name }, parts)
     await readGitData({ owner, name }, parts)
   } catch (error) {
-    if (!(error instanceof ForgeRequestFailed) || error.status === 401) throw error
+    if (!(error instanceof HostRequestFailed) || error.status === 401) throw error
     const missing = `${host.url} does not have it, or the token may not read it`
-    onFailure(nameOnLeft(fullName), error instanceof ForgeNotFound ? missing : error.message)
+    onFailure(nameOnLeft(fullName), error instanceof HostNotFound ? missing : error.message)
   }
 }
 
@@ -57,7 +65,7 @@ async function readGitData(
     onProgress(`reading ${fullName} of ${host.url}: changes of #${number}`)
     const diff = host.pullDiff(repository, number, signal)
     const id = await patchId(git, diff, signal).catch((error: unknown) => {
-      if (error instanceof ForgeRequestFailed) return `not readable: ${error.message}`
+      if (error instanceof HostRequestFailed) return `not readable: ${error.message}`
       throw error
     })
     spool.addDiff(side, name, number, id)
@@ -80,9 +88,7 @@ async function readRecords(
     for (const key of remove) groups.add('groups', hashKey(key), 0, null)
     lastCursor = cursor
   }
-  // GitHub is read like an old Gitea, whose limits are in the list of known differences.
-  for (const note of readStateOf(lastCursor)?.notes ?? [])
-    if (host.kind === 'forge' || !note.startsWith('Gitea ')) onNote(`${fullName}: ${note}`)
+  for (const note of readStateOf(lastCursor)?.notes ?? []) onNote(`${fullName}: ${note}`)
   let last: [key: number, group: Group | null] | undefined
   for (const next of groups.all<Group | null>('groups')) {
     if (last?.[1] && last[0] !== next[0]) await addGroup(last[1])
@@ -100,7 +106,7 @@ async function readRecords(
         for await (const chunk of discussions.open(file, signal)) digest.update(chunk)
         return digest.digest('hex')
       } catch (error) {
-        if (![ForgeNotFound, FileDamaged, FileTooLarge].some((each) => error instanceof each))
+        if (![HostNotFound, FileDamaged, FileTooLarge].some((each) => error instanceof each))
           throw error
         onNote((error as Error).message)
         return undefined

@@ -7,13 +7,13 @@ import type {
   IssueFact,
 } from '../../formats/gitea-dump/finish-facts.ts'
 import { URLS, withoutPunctuation } from '../../formats/gitea-dump/rewrite-links.ts'
-import { digestOf } from '../../formats/github-archive/compare-manifest.ts'
+import { digestOf } from '../../lib/file-digest.ts'
 import { formatBytes } from '../../lib/quantities.ts'
-import type { Json } from '../../sources/forge/client/forge-values.ts'
-import * as json from '../../sources/forge/client/forge-values.ts'
-import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
+import type { Operation } from '../../sources/forge/target-server.ts'
+import { HostRequestFailed } from '../../sources/host-errors.ts'
+import type { Json } from '../../sources/http/json-fields.ts'
+import * as json from '../../sources/http/json-fields.ts'
 import type { RepositoryContext } from './finish-run.ts'
-import type { Operation } from './target-server.ts'
 
 /** A text on the server. */
 interface Text {
@@ -166,7 +166,7 @@ async function finishAttachment(
   const upload = async () => {
     const path = join(directory, attachment.file)
     if ((await digestOf(path, {}, run.signal)) !== attachment.sha256)
-      throw new ForgeRequestFailed(0, `${path} is damaged (SHA-256)`)
+      throw new HostRequestFailed(0, `${path} is damaged (SHA-256)`)
     // An earlier attempt may have reached the server.
     const existing = isFirstAttempt ? undefined : await findAt(target.path)
     isFirstAttempt = false
@@ -261,7 +261,7 @@ async function findUploaded(
       for await (const chunk of run.server.openAttachment(uuid, bytes)) hash.update(chunk)
     } catch (error) {
       // The server may redirect to an object storage.
-      if (error instanceof ForgeRequestFailed) return asset
+      if (error instanceof HostRequestFailed) return asset
       throw error
     }
     if (hash.digest('hex') === sha256) return asset
@@ -285,7 +285,7 @@ async function rewriteText(
     if (wanted === now) return
     const changed = await run.server.write('PATCH', path, { body: wanted, ...time })
     if (json.string(changed, 'body') !== wanted)
-      throw new ForgeRequestFailed(200, 'the server did not change the text')
+      throw new HostRequestFailed(200, 'the server did not change the text')
   }
   await run.step('texts', `${fullName}: change the links in ${shown}`, rewrite)
 }

@@ -2,9 +2,9 @@ import { glob, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { FINISH_FILE, type FinishFact } from '../../formats/gitea-dump/finish-facts.ts'
 import { UserError } from '../../lib/user-error.ts'
+import { connectTarget } from '../../sources/forge/target-server.ts'
 import { type FinishRepositoryOptions, finishRepository } from './finish-repository.ts'
 import { type FinishRun, type FinishRunOptions, openJournal, startRun } from './finish-run.ts'
-import { connectTarget } from './target-server.ts'
 
 interface FinishOptions
   extends Omit<FinishRunOptions, 'server' | 'journal'>,
@@ -21,7 +21,7 @@ const JOURNAL = 'finish.journal'
 
 /**
  * Brings everything that `restore-repo` does not restore to the server, repository by repository. What an earlier run has done is not
- * done again. The result has what the server refused. Rejects with ForgeUnavailable or ForgeRequestFailed if it cannot go on.
+ * done again. The result has what the server refused. Rejects with HostUnavailable or HostRequestFailed if it cannot go on.
  */
 export async function finishDump(options: FinishOptions): Promise<FinishRun> {
   const { dump, repositories, isDryRun, signal } = options

@@ -1,6 +1,6 @@
 import type { AttachmentFact, IssueFact } from '../../formats/gitea-dump/finish-facts.ts'
-import type { Json } from '../../sources/forge/client/forge-values.ts'
-import * as json from '../../sources/forge/client/forge-values.ts'
+import type { Json } from '../../sources/http/json-fields.ts'
+import * as json from '../../sources/http/json-fields.ts'
 import { type Found, finishAttachments, scan } from './finish-attachments.ts'
 import type { RepositoryContext } from './finish-run.ts'
 

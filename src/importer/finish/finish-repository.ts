@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import type { FinishFact, LfsFact } from '../../formats/gitea-dump/finish-facts.ts'
 import { batchesOf } from '../../lib/batches.ts'
 import { formatBytes, formatCount } from '../../lib/quantities.ts'
-import { segment } from '../../sources/forge/client/forge-address.ts'
-import type { Json } from '../../sources/forge/client/forge-values.ts'
-import * as json from '../../sources/forge/client/forge-values.ts'
-import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
+import { HostRequestFailed } from '../../sources/host-errors.ts'
+import { segment } from '../../sources/host-url.ts'
+import type { Json } from '../../sources/http/json-fields.ts'
+import * as json from '../../sources/http/json-fields.ts'
 import { finishIssues } from './finish-issues.ts'
 import type { FinishRun, RepositoryContext } from './finish-run.ts'
 
@@ -91,7 +91,7 @@ async function changeRepository(
     const changed = await run.server.write('PATCH', path, fields)
     for (const [name, value] of Object.entries(fields))
       if (name in changed && changed[name] !== value)
-        throw new ForgeRequestFailed(200, `the server did not change ${name}`)
+        throw new HostRequestFailed(200, `the server did not change ${name}`)
   }
   return await run.step('settings', `${fullName}: ${text}`, act)
 }
@@ -264,7 +264,7 @@ export async function uploadLfs(context: RepositoryContext, objects: readonly Lf
   const { run, fullName } = context
   for (const batch of batchesOf(objects, BATCH_SIZE)) {
     const listed = await requestBatch(context, 'download', batch).catch((error: unknown) => {
-      const isDisabled = error instanceof ForgeRequestFailed && error.status === 404
+      const isDisabled = error instanceof HostRequestFailed && error.status === 404
       const why = isDisabled ? ' (Git LFS is not enabled on the server)' : ''
       run.recordFailure(`${fullName}: ${formatCount(batch.length, 'LFS object')}${why}`, error)
       return []
@@ -306,14 +306,14 @@ async function upload(context: RepositoryContext, object: LfsFact): Promise<void
   const [answer = {}] = await requestBatch(context, 'upload', [object])
   const refusal = json.object(answer, 'error')
   if (refusal)
-    throw new ForgeRequestFailed(json.integer(refusal, 'code'), json.string(refusal, 'message'))
+    throw new HostRequestFailed(json.integer(refusal, 'code'), json.string(refusal, 'message'))
   const actions = json.object(answer, 'actions') ?? {}
   const [link, verify] = [json.object(actions, 'upload'), json.object(actions, 'verify')]
   if (!link) return
   const header = Object.entries(json.object(link, 'header') ?? {})
   const headers = Object.fromEntries(header.map(([key, value]) => [key.toLowerCase(), `${value}`]))
   if (!areValidHeaders(headers))
-    throw new ForgeRequestFailed(0, 'the server named invalid headers for the LFS object')
+    throw new HostRequestFailed(0, 'the server named invalid headers for the LFS object')
   const target = { href: json.string(link, 'href'), headers }
   await run.server.uploadLfs(fullName, target, { file: join(directory, object.file), size })
   if (!verify) return

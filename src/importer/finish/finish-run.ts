@@ -5,13 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { SettingsFact } from '../../formats/gitea-dump/finish-facts.ts'
 import { lockFile } from '../../lib/file-lock.ts'
 import { UserError } from '../../lib/user-error.ts'
-import type { Json } from '../../sources/forge/client/forge-values.ts'
-import {
-  ForgeRequestFailed,
-  ForgeServerError,
-  ForgeUnavailable,
-} from '../../sources/forge-errors.ts'
-import type { TargetServer } from './target-server.ts'
+import type { TargetServer } from '../../sources/forge/target-server.ts'
+import { HostRequestFailed, HostServerError, HostUnavailable } from '../../sources/host-errors.ts'
+import type { Json } from '../../sources/http/json-fields.ts'
 
 export interface FinishRunOptions {
   server: TargetServer
@@ -59,14 +55,14 @@ export function startRun({ server, journal, isDryRun, signal, onStep, onWait }: 
 
     /** Records that the server refused something. Throws any error that ends the run, such as that the token is not accepted. */
     recordFailure(what: string, error: unknown): void {
-      if (!(error instanceof ForgeRequestFailed) || error.status === 401) throw error
+      if (!(error instanceof HostRequestFailed) || error.status === 401) throw error
       run.failed.push(`${what}: ${error.message}`)
     },
 
     /**
      * Does one step, or only names it in a dry run. `act` looks at the server before it writes, because it is called again after the
-     * connection was lost. Returns false if the server refuses the step; the run goes on. Rejects with ForgeUnavailable if the server
-     * stays unavailable, and with ForgeRequestFailed if it does not accept the token.
+     * connection was lost. Returns false if the server refuses the step; the run goes on. Rejects with HostUnavailable if the server
+     * stays unavailable, and with HostRequestFailed if it does not accept the token.
      */
     async step(kind: string, text: string, act: () => Promise<unknown>): Promise<boolean> {
       try {
@@ -90,8 +86,8 @@ export function startRun({ server, journal, isDryRun, signal, onStep, onWait }: 
         return await journal.record({ step: text })
       } catch (error) {
         signal.throwIfAborted()
-        const isUnavailable = error instanceof ForgeUnavailable
-        if (!isUnavailable && !(error instanceof ForgeServerError)) throw error
+        const isUnavailable = error instanceof HostUnavailable
+        if (!isUnavailable && !(error instanceof HostServerError)) throw error
         const waitMs =
           isUnavailable && error.reason === 'rate_limited'
             ? error.dueAt - Date.now()

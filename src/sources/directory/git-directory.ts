@@ -40,10 +40,8 @@ import { examine, SNAPSHOT_FORMAT } from './snapshot/examine.ts'
 import { SharedLfs } from './snapshot/lfs-objects.ts'
 import { warningOfExamination } from './snapshot/snapshot-warning.ts'
 import { takeSmallSnapshot, takeSnapshot } from './snapshot/take-snapshot.ts'
-import { makeVerifiedCopy, type VerifiedCopy } from './verified-copy.ts'
 
 export type { LayoutOptions } from './layout/create-layout.ts'
-export type { VerifiedCopy } from './verified-copy.ts'
 
 interface GitDirectoryOptions {
   /** A directory of bare repositories, with their wikis beside them at NAME.wiki.git. */
@@ -62,15 +60,6 @@ export interface GitDirectory extends Source {
   directoryOf(repository: RepositoryName): Promise<string>
   /** Rejects with Unreadable if git refuses to open the repository, such as one of another user (safe.directory). */
   checkGitAccess(repository: RepositoryName): Promise<void>
-  /**
-   * Checks a repository from an archive: every object is present and matches its name. `scratch` is a directory on the same file
-   * system. Rejects with Unreadable.
-   */
-  makeVerifiedCopy(
-    repository: RepositoryName,
-    scratch: string,
-    signal: AbortSignal,
-  ): Promise<VerifiedCopy>
 }
 
 /** How long a user may have to wait for branches, languages or a licence. */
@@ -132,11 +121,6 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
         await refuseSpecialConfig({ dir }, { git })
         await git.run(['rev-parse', '--git-dir'], { dir })
       })
-    },
-    async makeVerifiedCopy(repository, scratch, signal) {
-      const examineSource = () => examineNow(repository, signal)
-      const parts = { git, sharedLfs, signal, scratch, examineSource }
-      return makeVerifiedCopy(await namedDirectoryOf(tree, repository), parts)
     },
     examine: examineNow,
     async isUnchanged(repository, stamp) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { contentTypeOf } from '../../lib/content-types.ts'
+import { fileNameIn } from '../http/open-file.ts'
 import { linkedAttachments, rewriteAttachmentLinks } from './attachment-links.ts'
-import { fileNameIn } from './client/open-file.ts'
 import { fileName } from './facts/file-facts.ts'
 
 const ONE = '0f0f0f0f-0000-4000-8000-000000000001'

@@ -1,12 +1,12 @@
 import { ForgeClient, type ForgeOptions } from './client/forge-client.ts'
-import { readVersion } from './client/forge-version.ts'
 import { knownForgeCache } from './client/known-forge.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
 import { forgeCatalogue } from './forge-repositories.ts'
 import { parseUser } from './forge-token.ts'
 import { type KnownPerson, readRights } from './read-rights.ts'
 
-export type { ForgeBudget, ForgeOptions } from './client/forge-client.ts'
+export type { RequestBudget } from '../http/http-client.ts'
+export type { ForgeOptions } from './client/forge-client.ts'
 export type { ForgeCatalogue, ForgeOrganization, ForgeRepository } from './forge-repositories.ts'
 export {
   checkTokenAccess,
@@ -16,7 +16,7 @@ export {
 } from './forge-token.ts'
 export type { ForgeRights, KnownPerson } from './read-rights.ts'
 
-/** A Gitea or Forgejo server, used with one token. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */
+/** A Gitea or Forgejo server, used with one token. Every method rejects with HostUnavailable or HostRequestFailed. */
 export type Forge = ReturnType<typeof connectForge>
 
 /** Creates the clients of a forge. Sends no request yet. */
@@ -31,11 +31,11 @@ export function connectForge(options: ForgeOptions) {
   return {
     /** Without a trailing slash. */
     url,
-    discussions: forgeDiscussions(options, { client, getForge }),
+    discussions: forgeDiscussions(options, client, getForge),
     catalogue: forgeCatalogue({ getForge, anonymous, now }),
     getKnownForge: getForge,
     /** Sends one small request that does not count against the limit of requests. */
-    probe: (signal: AbortSignal) => readVersion(prober, signal),
+    probe: prober.probe,
     tokenOwner: async (signal: AbortSignal) =>
       parseUser((await client.get('/user', {}, signal)).body, url),
     readRights: async (person: KnownPerson, signal: AbortSignal) =>

@@ -9,9 +9,10 @@ import { MemoryDiscussionStore } from '../../../test/support/forge/memory-discus
 import { FORGEJO_11, GITEA_1_15 } from '../../../test/support/forge/render.ts'
 import { type SeededScene, seedForge } from '../../../test/support/forge/seeded-scene.ts'
 import { type Discussions, readStateOf } from '../discussions.ts'
-import { ForgeNotFound, ForgeRequestFailed } from '../forge-errors.ts'
+import { HostNotFound, HostRequestFailed } from '../host-errors.ts'
+import type { RequestBudget } from '../http/http-client.ts'
 import type { RepositoryName } from '../source.ts'
-import { type ForgeBudget, ForgeClient } from './client/forge-client.ts'
+import { ForgeClient } from './client/forge-client.ts'
 import { knownForgeCache } from './client/known-forge.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
 import { forgeCatalogue } from './forge-repositories.ts'
@@ -42,7 +43,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
     before(async () => {
       target = await start()
       scene = await seedForge(target)
-      const budget: ForgeBudget = {
+      const budget: RequestBudget = {
         async take() {
           requests++
         },
@@ -387,12 +388,12 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
       const anonymous = forgeDiscussions({ ...target, token: 'f'.repeat(40) })
       await assert.rejects(
         anonymous.findChanges(scene.repository, new MemoryDiscussionStore(), signal),
-        ForgeRequestFailed,
+        HostRequestFailed,
       )
       const unknown = { owner: scene.organization, name: 'no-such' }
       await assert.rejects(
         discussions.findChanges(unknown, new MemoryDiscussionStore(), signal),
-        ForgeNotFound,
+        HostNotFound,
       )
     })
   })

@@ -1,13 +1,13 @@
 import { webPage } from '../../lib/public-url.ts'
 import { oneLine } from '../../lib/terminal-text.ts'
-import { ForgeRequestFailed, isUnauthorized, undefinedIf } from '../forge-errors.ts'
+import { HostRequestFailed, isUnauthorized, undefinedIf } from '../host-errors.ts'
+import { repositoryPath, segment } from '../host-url.ts'
+import { undefinedIfAbsent } from '../http/confirm-absence.ts'
+import type { ApiClient } from '../http/http-client.ts'
+import type { Json } from '../http/json-fields.ts'
+import * as json from '../http/json-fields.ts'
+import { type Listing, listAll } from '../http/pages.ts'
 import type { RepositoryName, SourceFacts } from '../source.ts'
-import { undefinedIfAbsent } from './client/confirm-absence.ts'
-import { repositoryPath, segment } from './client/forge-address.ts'
-import type { ForgeClient } from './client/forge-client.ts'
-import { type Listing, listAll } from './client/forge-pages.ts'
-import type { Json } from './client/forge-values.ts'
-import * as json from './client/forge-values.ts'
 import { cacheForAnHour, type KnownForge } from './client/known-forge.ts'
 
 /** The names are spelled as on the forge. */
@@ -32,18 +32,18 @@ const MAX_TOPICS = 50
 interface CatalogueParts {
   getForge(signal: AbortSignal): Promise<KnownForge>
   /** A client without a token. */
-  anonymous: ForgeClient
+  anonymous: ApiClient
   now: () => number
 }
 
-/** Reads the repositories and organizations of a forge. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */
+/** Reads the repositories and organizations of a forge. Every method rejects with HostUnavailable or HostRequestFailed. */
 export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts) {
   /** Rejects if the token is not an administrator's: its lists may omit repositories, which would then look deleted. */
   async function getAdminForge(signal: AbortSignal): Promise<KnownForge> {
     const forge = await getForge(signal)
     const { url } = forge.client
     if (forge.isTokenRestricted)
-      throw new ForgeRequestFailed(403, `the token for ${url} is not an administrator's`)
+      throw new HostRequestFailed(403, `the token for ${url} is not an administrator's`)
     return forge
   }
 
@@ -102,7 +102,7 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts) {
 
 /** Returns undefined if there is no such object, or if it was renamed. */
 export async function findAt<T>(
-  client: ForgeClient,
+  client: ApiClient,
   path: string,
   read: (entry: Json) => T[],
   signal: AbortSignal,
@@ -111,11 +111,11 @@ export async function findAt<T>(
     const response = await undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
     if (!response) return undefined
     const [found] = read(json.objectOf(response.body))
-    if (!found) throw new ForgeRequestFailed(200, `${client.url}${path} returned an invalid object`)
+    if (!found) throw new HostRequestFailed(200, `${client.url}${path} returned an invalid object`)
     return found
   } catch (error) {
     // A forge redirects the old name of a renamed object. A repository on disk with the old name is a different one.
-    if (error instanceof ForgeRequestFailed && [301, 302, 307, 308].includes(error.status))
+    if (error instanceof HostRequestFailed && [301, 302, 307, 308].includes(error.status))
       return undefined
     throw error
   }

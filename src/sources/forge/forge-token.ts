@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { codeOf } from '../../lib/errno.ts'
 import { UserError } from '../../lib/user-error.ts'
-import { ForgeRequestFailed, isUnauthorized, undefinedIf } from '../forge-errors.ts'
+import { HostRequestFailed, isUnauthorized, undefinedIf } from '../host-errors.ts'
+import { repositoryPath, segment } from '../host-url.ts'
+import * as json from '../http/json-fields.ts'
+import { listAll } from '../http/pages.ts'
 import type { RepositoryName } from '../source.ts'
-import { repositoryPath, segment } from './client/forge-address.ts'
 import { ForgeClient } from './client/forge-client.ts'
-import { listAll } from './client/forge-pages.ts'
-import * as json from './client/forge-values.ts'
 
 /**
  * Reads the forge's token from its file. Ignores spaces and empty lines that an editor may have added. Rejects with UserError, whose
@@ -59,7 +59,7 @@ const PUBLIC_ONLY: TokenRefusal = {
 
 /**
  * Reads the owner of a token from the forge, with that token. Returns undefined if the forge does not accept the token, and a refusal
- * if the token may not read everything that its owner may: here it can. Rejects with ForgeUnavailable, with ForgeRequestFailed, or with
+ * if the token may not read everything that its owner may: here it can. Rejects with HostUnavailable, with HostRequestFailed, or with
  * a TimeoutError after `deadlineMs`.
  */
 export async function readTokenOwner(
@@ -138,19 +138,19 @@ async function isRefused(request: Promise<unknown>, isRefusal: (error: unknown) 
 }
 
 const isForbidden = (error: unknown): boolean =>
-  error instanceof ForgeRequestFailed && error.status === 403
+  error instanceof HostRequestFailed && error.status === 403
 
 /** A forge redirects the former name of a repository. */
 const isHidden = (error: unknown): boolean =>
-  error instanceof ForgeRequestFailed && [301, 302, 307, 308, 401, 403, 404].includes(error.status)
+  error instanceof HostRequestFailed && [301, 302, 307, 308, 401, 403, 404].includes(error.status)
 
-/** Parses a user of the API, such as the body of `/user`. Throws ForgeRequestFailed if it is not a user. */
+/** Parses a user of the API, such as the body of `/user`. Throws HostRequestFailed if it is not a user. */
 export function parseUser(body: unknown, url: string): ForgeUser {
   const user = json.objectOf(body)
   const [id, login] = [
     json.integer(user, 'id'),
     json.string(user, 'login') || json.string(user, 'username'),
   ]
-  if (id <= 0 || login === '') throw new ForgeRequestFailed(200, `${url} returned an invalid user`)
+  if (id <= 0 || login === '') throw new HostRequestFailed(200, `${url} returned an invalid user`)
   return { id, login, createdAt: Date.parse(json.time(user, 'created')) }
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { startForge } from '../../../test/support/forge/fake-forge.ts'
 import { fillForge } from '../../../test/support/forge/filled-forge.ts'
 import type { ForgeResponse } from '../../../test/support/forge/responses.ts'
-import { ForgeRequestFailed } from '../forge-errors.ts'
+import { HostRequestFailed } from '../host-errors.ts'
 import { connectForge } from './connect-forge.ts'
 
 const { signal } = new AbortController()
@@ -37,7 +37,7 @@ test('incomplete lists of repositories and permissions are refused', async (t) =
       server.faultFor = (request) =>
         request.path === `/api/v1${path}` ? { change: damage } : undefined
       await assert.rejects(list(), (error) => {
-        assert.ok(error instanceof ForgeRequestFailed, `${path}: ${name}: ${error}`)
+        assert.ok(error instanceof HostRequestFailed, `${path}: ${name}: ${error}`)
         return /\d of its entries cannot be read$/.test(error.message)
       })
     }

@@ -1,8 +1,8 @@
-import { undefinedIfAbsent } from './client/confirm-absence.ts'
-import { repositoryPath } from './client/forge-address.ts'
-import { listAll } from './client/forge-pages.ts'
-import type { Json } from './client/forge-values.ts'
-import * as json from './client/forge-values.ts'
+import { repositoryPath } from '../host-url.ts'
+import { undefinedIfAbsent } from '../http/confirm-absence.ts'
+import type { Json } from '../http/json-fields.ts'
+import * as json from '../http/json-fields.ts'
+import { listAll } from '../http/pages.ts'
 import type { KnownForge } from './client/known-forge.ts'
 import { isOwnersTeam } from './facts/people-facts.ts'
 import {
@@ -41,7 +41,7 @@ export interface KnownPerson {
 
 /**
  * Returns the permissions of a person. A person who was renamed on the forge is found by id. If the forge has no user with that id,
- * the result is about the person who has the login now. Rejects with ForgeUnavailable or ForgeRequestFailed.
+ * the result is about the person who has the login now. Rejects with HostUnavailable or HostRequestFailed.
  */
 export async function readRights(
   forge: KnownForge,

@@ -6,7 +6,7 @@ import {
   storedDiscussions,
 } from '../../../src/repositories/discussion-store.ts'
 import { readStateOf } from '../../../src/sources/discussions.ts'
-import type { ForgeBudget } from '../../../src/sources/forge/connect-forge.ts'
+import type { RequestBudget } from '../../../src/sources/forge/connect-forge.ts'
 import { forgeDiscussions } from '../../../src/sources/forge/discussions/forge-discussions.ts'
 
 /** Reads `ann/many` of a forge into the database of a data directory; prints each batch and a summary at the end. */
@@ -17,7 +17,7 @@ await upgradeSchema(database)
 const { db } = database
 const stored = await storedDiscussions(db, 'forge', name)
 let requests = 0
-const budget: ForgeBudget = {
+const budget: RequestBudget = {
   async take() {
     requests++
   },

@@ -1,5 +1,6 @@
-import { ForgeNotFound, ForgeRequestFailed } from '../../forge-errors.ts'
-import type { ForgeClient } from './forge-client.ts'
+import { isAtLeast } from '../../../lib/is-at-least.ts'
+import { HostNotFound, HostRequestFailed } from '../../host-errors.ts'
+import type { HttpClient } from '../../http/http-client.ts'
 
 export interface ForgeVersion {
   kind: 'Gitea' | 'Forgejo'
@@ -37,21 +38,21 @@ export const capabilitiesOf = ({ gitea }: ForgeVersion) => ({
   enforcedSecondFactor: isAtLeast(gitea, [1, 24]),
 })
 
-export const isAtLeast = ([a, b]: readonly [number, number], [c, d]: readonly [number, number]) =>
-  a > c || (a === c && b >= d)
-
 const NOT_A_FORGE = ' is not a Gitea or Forgejo server'
 
-/** Rejects with ForgeRequestFailed if the server is not a supported version of Gitea or Forgejo. */
-export async function readVersion(client: ForgeClient, signal: AbortSignal): Promise<ForgeVersion> {
+/** Rejects with HostRequestFailed if the server is not a supported version of Gitea or Forgejo. */
+export async function readVersion(
+  client: Pick<HttpClient, 'url' | 'get'>,
+  signal: AbortSignal,
+): Promise<ForgeVersion> {
   const { body } = await client.get('/version', {}, signal).catch((error: unknown) => {
-    if (!(error instanceof ForgeNotFound)) throw error
-    throw new ForgeRequestFailed(404, `${client.url}${NOT_A_FORGE}: it has no /api/v1/version`)
+    if (!(error instanceof HostNotFound)) throw error
+    throw new HostRequestFailed(404, `${client.url}${NOT_A_FORGE}: it has no /api/v1/version`)
   })
   const text = (body as { version?: unknown } | null)?.version
   const version = typeof text === 'string' ? parseVersion(text) : undefined
-  if (!version) throw new ForgeRequestFailed(200, `${client.url}${NOT_A_FORGE}`)
+  if (!version) throw new HostRequestFailed(200, `${client.url}${NOT_A_FORGE}`)
   if (!isAtLeast(version.gitea, MIN_VERSION))
-    throw new ForgeRequestFailed(200, `${client.url} is Gitea ${text}: 1.15 or later is required`)
+    throw new HostRequestFailed(200, `${client.url} is Gitea ${text}: 1.15 or later is required`)
   return version
 }

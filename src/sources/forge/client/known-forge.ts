@@ -1,16 +1,23 @@
-import { undefinedIfAbsent, undefinedIfRefused } from './confirm-absence.ts'
+import { undefinedIfAbsent, undefinedIfRefused } from '../../http/confirm-absence.ts'
+import type { ApiClient } from '../../http/http-client.ts'
+import * as json from '../../http/json-fields.ts'
 import type { ForgeClient } from './forge-client.ts'
-import * as json from './forge-values.ts'
-import { capabilitiesOf, readVersion } from './forge-version.ts'
+import { capabilitiesOf, type ForgeVersion } from './forge-version.ts'
 
 const CACHE_MS = 60 * 60 * 1000
 const PAGE_SIZE = 50
 
 export type KnownForge = Awaited<ReturnType<typeof readForge>>
 
+/** What the reader of records has to know of a host. One that is neither Gitea nor Forgejo has no version. */
+export type KnownHost = Omit<KnownForge, 'client' | 'version'> & {
+  client: ApiClient
+  version?: ForgeVersion
+}
+
 /** Reads the version and settings of a forge, which determine how to read from it. */
 async function readForge(client: ForgeClient, signal: AbortSignal) {
-  const version = await readVersion(client, signal)
+  const version = await client.probe(signal)
   const maxPageSize = await readMaxPageSize(client, signal)
   const isTokenRestricted = !(await isAdministrator(client, signal))
   return {
@@ -69,14 +76,14 @@ export function shareAnswers(now: () => number) {
   }
 }
 
-async function readMaxPageSize(client: ForgeClient, signal: AbortSignal) {
+async function readMaxPageSize(client: ApiClient, signal: AbortSignal) {
   const response = await client.get('/settings/api', {}, signal).catch(undefinedIfRefused)
   const max = json.integer(json.objectOf(response?.body), 'max_response_items')
   return max >= 1 ? max : undefined
 }
 
 /** Returns false as well if the token has no permission to read its own user. */
-async function isAdministrator(client: ForgeClient, signal: AbortSignal): Promise<boolean> {
+export async function isAdministrator(client: ApiClient, signal: AbortSignal): Promise<boolean> {
   const request = () => client.get('/user', {}, signal)
   const response = await undefinedIfAbsent(client, request, signal).catch(undefinedIfRefused)
   return json.boolean(json.objectOf(response?.body), 'is_admin')

@@ -6,12 +6,12 @@ import {
   readStateOf,
   type StoredGroups,
 } from '../../discussions.ts'
-import { ForgeRequestFailed } from '../../forge-errors.ts'
-import { repositoryPath } from '../client/forge-address.ts'
-import type { ForgeResponse } from '../client/forge-client.ts'
-import { totalOf } from '../client/forge-pages.ts'
-import type { Json } from '../client/forge-values.ts'
-import * as json from '../client/forge-values.ts'
+import { HostRequestFailed } from '../../host-errors.ts'
+import { repositoryPath } from '../../host-url.ts'
+import type { ApiResponse } from '../../http/http-client.ts'
+import type { Json } from '../../http/json-fields.ts'
+import * as json from '../../http/json-fields.ts'
+import { totalOf } from '../../http/pages.ts'
 import { isPull } from '../facts/issue-facts.ts'
 import { findPeople } from './find-people.ts'
 import { getPart, ifExists, listPart, type ReadContext, unlessTurnedOff } from './read-context.ts'
@@ -54,7 +54,7 @@ export async function findChanges(context: ReadContext, stored: StoredGroups) {
   const asOf = client.now()
   const repositoryId = json.integer(repository, 'id')
   if (repositoryId <= 0)
-    throw new ForgeRequestFailed(200, `${client.url}${path} did not return a repository`)
+    throw new HostRequestFailed(200, `${client.url}${path} did not return a repository`)
   const cursor = cursorOf(stored.cursor)
   const last = cursor?.repositoryId === repositoryId ? cursor : undefined
   const metadata = await readMetadata(context, repository, async (key) => last && stored.find(key))
@@ -202,7 +202,7 @@ async function changedGroups(groups: readonly Group[], stored: StoredGroups): Pr
 }
 
 /** Gitea sends null for an empty list, and for an entry that it failed to render. */
-const entriesIn = ({ body }: ForgeResponse): Json[] =>
+const entriesIn = ({ body }: ApiResponse): Json[] =>
   Array.isArray(body) ? body.map(json.objectOf) : []
 
 /**

@@ -1,9 +1,9 @@
 import type { Group, StoredGroups } from '../../discussions.ts'
-import { ForgeRequestFailed, undefinedIf } from '../../forge-errors.ts'
-import { undefinedIfRefused } from '../client/confirm-absence.ts'
-import { segment } from '../client/forge-address.ts'
-import { pagesOf } from '../client/forge-pages.ts'
-import * as json from '../client/forge-values.ts'
+import { HostRequestFailed, undefinedIf } from '../../host-errors.ts'
+import { segment } from '../../host-url.ts'
+import { undefinedIfRefused } from '../../http/confirm-absence.ts'
+import * as json from '../../http/json-fields.ts'
+import { pagesOf } from '../../http/pages.ts'
 import { type Person, personOf } from '../facts/people-facts.ts'
 import { findAt } from '../forge-repositories.ts'
 import type { ReadContext } from './read-context.ts'
@@ -72,7 +72,7 @@ function findPerson({ forge: { client }, signal, share }: ReadContext, login: st
   const path = `/users/${segment(login)}`
   return share(`user ${login}`, async () => {
     const found = findAt(client, path, (entry) => [personOf(entry)], signal)
-    const isFailure = (error: unknown) => error instanceof ForgeRequestFailed
+    const isFailure = (error: unknown) => error instanceof HostRequestFailed
     return (await found.catch(undefinedIf(isFailure))) ?? null
   })
 }

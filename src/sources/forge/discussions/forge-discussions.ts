@@ -1,46 +1,61 @@
 import type { Discussions, Group } from '../../discussions.ts'
-import { ForgeNotFound } from '../../forge-errors.ts'
+import { HostNotFound } from '../../host-errors.ts'
+import { segment } from '../../host-url.ts'
 import {
   confirmAbsence,
   unconfirmedAbsence,
   undefinedIfRefused,
-} from '../client/confirm-absence.ts'
-import { segment } from '../client/forge-address.ts'
-import { ForgeClient, type ForgeOptions, type Query } from '../client/forge-client.ts'
-import { listAll } from '../client/forge-pages.ts'
-import type { Json } from '../client/forge-values.ts'
-import * as json from '../client/forge-values.ts'
+} from '../../http/confirm-absence.ts'
+import type { ApiClient, Query } from '../../http/http-client.ts'
+import type { Json } from '../../http/json-fields.ts'
+import * as json from '../../http/json-fields.ts'
+import { openFile } from '../../http/open-file.ts'
+import { listAll } from '../../http/pages.ts'
+import { ForgeClient, type ForgeOptions } from '../client/forge-client.ts'
+import type { KnownHost } from '../client/known-forge.ts'
 import { knownForgeCache, shareAnswers } from '../client/known-forge.ts'
-import { openFile } from '../client/open-file.ts'
 import { organizationFact, People, slugOf, teamFact } from '../facts/people-facts.ts'
 import { cursorOf, findChanges, isUnchanged, stampOfChanges } from './find-changes.ts'
 import { findOrganization, Notes, type OwnerContext } from './read-context.ts'
 import { groupOf } from './read-metadata.ts'
 import { RepositoryReading } from './read-repository.ts'
 
-/** What all readers of a forge share. With the default of `since`, no answers are shared: every call sends its own requests. */
-function openAccess(options: ForgeOptions, client = new ForgeClient(options)) {
-  const now = options.now ?? Date.now
-  const getForge = knownForgeCache(client, now)
-  return { client, getForge, shareAnswer: shareAnswers(now), since: Infinity }
-}
-
 /** Implements Discussions for Gitea and Forgejo over REST. */
 export function forgeDiscussions(
   options: ForgeOptions,
-  shared: Partial<ReturnType<typeof openAccess>> = {},
+  client = new ForgeClient(options),
+  getForge = knownForgeCache(client, options.now),
 ): Discussions {
-  const access = { ...openAccess(options, shared.client), ...shared }
-  const { client, getForge, shareAnswer, since } = access
+  return restDiscussions(client, getForge, options.now)
+}
+
+interface Access {
+  client: ApiClient
+  getHost(signal: AbortSignal): Promise<KnownHost>
+  shareAnswer: ReturnType<typeof shareAnswers>
+}
+
+/** Implements Discussions for any host whose client responds in Gitea's form. */
+export function restDiscussions(
+  client: ApiClient,
+  getHost: Access['getHost'],
+  now = Date.now,
+): Discussions {
+  // No answers are shared until `sharing` is called: every call sends its own requests.
+  return readingSince(Infinity, { client, getHost, shareAnswer: shareAnswers(now) })
+}
+
+function readingSince(since: number, access: Access): Discussions {
+  const { client, getHost, shareAnswer } = access
   const share = <T>(key: string, load: () => Promise<T>) => shareAnswer(key, since, load)
 
   return {
-    sharing: (since) => forgeDiscussions(options, { ...access, since }),
+    sharing: (since) => readingSince(since, access),
 
     async findChanges({ owner, name }, stored, signal) {
       const last = cursorOf(stored.cursor)
       const request = async () => {
-        const forge = await getForge(signal)
+        const forge = await getHost(signal)
         // Earlier notes are still true for the facts that were stored then.
         const notes = new Notes(last?.notes)
         if (!forge.can.timeline) notes.addNoTimeline(forge.version)
@@ -57,14 +72,14 @@ export function forgeDiscussions(
             yield* new RepositoryReading(context, stored, changes).batches()
           } catch (error) {
             // The repository existed a moment ago. The next call finds out whether it was deleted.
-            throw error instanceof ForgeNotFound ? unconfirmedAbsence(error) : error
+            throw error instanceof HostNotFound ? unconfirmedAbsence(error) : error
           }
         },
       }
     },
 
     async owner(owner, signal, viewer): Promise<Group> {
-      const context = { forge: await getForge(signal), owner, signal, share }
+      const context = { forge: await getHost(signal), owner, signal, share }
       const request = () => readOwner(context, viewer)
       const key = `owner ${owner} ${viewer ?? ''}`
       return share(key, () => confirmAbsence(client, request, signal))

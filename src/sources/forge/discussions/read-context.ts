@@ -1,17 +1,17 @@
-import { ForgeUnavailable } from '../../forge-errors.ts'
-import { undefinedIfAbsent } from '../client/confirm-absence.ts'
-import { repositoryPath, segment } from '../client/forge-address.ts'
-import { type Query, RETRY_AFTER_MS } from '../client/forge-client.ts'
-import { type Listing, listAll, listUnpaged } from '../client/forge-pages.ts'
-import type { Json } from '../client/forge-values.ts'
-import * as json from '../client/forge-values.ts'
+import { HostUnavailable } from '../../host-errors.ts'
+import { repositoryPath, segment } from '../../host-url.ts'
+import { undefinedIfAbsent } from '../../http/confirm-absence.ts'
+import { type Query, RETRY_AFTER_MS } from '../../http/http-client.ts'
+import type { Json } from '../../http/json-fields.ts'
+import * as json from '../../http/json-fields.ts'
+import { type Listing, listAll, listUnpaged } from '../../http/pages.ts'
 import type { ForgeVersion } from '../client/forge-version.ts'
-import type { KnownForge } from '../client/known-forge.ts'
+import type { KnownHost } from '../client/known-forge.ts'
 import type { People } from '../facts/people-facts.ts'
 
 /** The repository that is being read, and what the read collects. */
 export interface ReadContext {
-  forge: KnownForge
+  forge: KnownHost
   owner: string
   name: string
   /** `owner/name` */
@@ -64,7 +64,7 @@ export const ifExists = <T>({ forge, signal }: ReadContext, request: () => Promi
 type Part = 'issues and pull requests' | 'labels' | 'milestones' | 'releases'
 
 /**
- * Returns the result of `request`, or undefined and adds a note if the part is turned off. Rejects with ForgeUnavailable if the
+ * Returns the result of `request`, or undefined and adds a note if the part is turned off. Rejects with HostUnavailable if the
  * forge responds with 404 although the repository lists the part as turned on.
  */
 export async function unlessTurnedOff<T>(
@@ -78,7 +78,7 @@ export async function unlessTurnedOff<T>(
   if (isTurnedOn(repository, part)) {
     const dueAt = context.forge.client.now() + RETRY_AFTER_MS
     const message = `the forge says that ${part} of ${context.fullName} are turned on, but does not return them`
-    throw new ForgeUnavailable(dueAt, 'unreachable', message)
+    throw new HostUnavailable(dueAt, 'unreachable', message)
   }
   context.notes.addTurnedOff(part)
   return undefined
@@ -158,15 +158,18 @@ export class Notes {
     return this.#sentences.size < before
   }
 
-  addNoTimeline({ kind, text }: ForgeVersion): void {
+  /** For a host without a version, its adapter says what it lacks. */
+  addNoTimeline(version: ForgeVersion | undefined): void {
+    if (!version) return
     this.add(
-      `${kind} ${text} has no timeline of issues: events other than closed, merged and locked are missing, and who closed an issue is unknown`,
+      `${version.kind} ${version.text} has no timeline of issues: events other than closed, merged and locked are missing, and who closed an issue is unknown`,
     )
   }
 
-  addNoIssueAssets({ kind, text }: ForgeVersion): void {
+  addNoIssueAssets(version: ForgeVersion | undefined): void {
+    if (!version) return
     this.add(
-      `${kind} ${text} does not list attachments of issues: only those that a text links to were read`,
+      `${version.kind} ${version.text} does not list attachments of issues: only those that a text links to were read`,
     )
   }
 

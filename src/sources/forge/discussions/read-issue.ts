@@ -3,12 +3,12 @@ import { Losses } from '../../../lib/losses.ts'
 import type { IssueComment, Reaction } from '../../../records/issue.ts'
 import type { Review } from '../../../records/pull-request.ts'
 import type { Facts, Group } from '../../discussions.ts'
-import { ForgeNotFound, ForgeRequestFailed, ForgeServerError } from '../../forge-errors.ts'
-import { confirmAbsence } from '../client/confirm-absence.ts'
-import { repositoryPath } from '../client/forge-address.ts'
-import { listFiltered } from '../client/forge-pages.ts'
-import type { Json } from '../client/forge-values.ts'
-import * as json from '../client/forge-values.ts'
+import { HostNotFound, HostRequestFailed, HostServerError } from '../../host-errors.ts'
+import { repositoryPath } from '../../host-url.ts'
+import { confirmAbsence } from '../../http/confirm-absence.ts'
+import type { Json } from '../../http/json-fields.ts'
+import * as json from '../../http/json-fields.ts'
+import { listFiltered } from '../../http/pages.ts'
 import {
   commentFact,
   dependencyFacts,
@@ -74,11 +74,11 @@ export async function readIssueGroup(context: ReadContext, issue: Json, stored: 
     return await confirmAbsence(forge.client, read, signal)
   } catch (error) {
     // Some versions respond with 500 for parts of an issue that was deleted a moment ago.
-    const mayBeDeleted = error instanceof ForgeNotFound || error instanceof ForgeServerError
+    const mayBeDeleted = error instanceof HostNotFound || error instanceof HostServerError
     if (mayBeDeleted && (await findIssue(context, number)) === undefined) return undefined
     // The forge has the issue but not a part of it, and waiting does not help.
-    throw error instanceof ForgeNotFound
-      ? new ForgeRequestFailed(404, error.message, { cause: error })
+    throw error instanceof HostNotFound
+      ? new HostRequestFailed(404, error.message, { cause: error })
       : error
   }
 }
@@ -89,7 +89,7 @@ export async function findIssue(context: ReadContext, number: number) {
   const issue = response && json.objectOf(response.body)
   if (issue && json.integer(issue, 'number') !== number) {
     const url = `${context.forge.client.url}${repositoryPath(context)}/issues/${number}`
-    throw new ForgeRequestFailed(200, `${url} did not return this issue`)
+    throw new HostRequestFailed(200, `${url} did not return this issue`)
   }
   return issue
 }
@@ -168,7 +168,7 @@ async function readTimeline(context: IssueContext, reviews: readonly Json[]): Pr
   try {
     return await confirmAbsence(forge.client, list, signal)
   } catch (error) {
-    if (!(error instanceof ForgeNotFound)) throw error
+    if (!(error instanceof HostNotFound)) throw error
     if ((await findIssue(context, issueNumber)) === undefined) throw error
     forge.can.timeline = false
     notes.addNoTimeline(forge.version)

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { batchesOf } from '../../../lib/batches.ts'
 import { mapConcurrent } from '../../../lib/map-concurrent.ts'
 import type { Batch, Group, StoredGroups } from '../../discussions.ts'
-import { ForgeUnavailable } from '../../forge-errors.ts'
-import { repositoryPath } from '../client/forge-address.ts'
-import { pagesOf } from '../client/forge-pages.ts'
-import type { Json } from '../client/forge-values.ts'
-import * as json from '../client/forge-values.ts'
+import { HostUnavailable } from '../../host-errors.ts'
+import { repositoryPath } from '../../host-url.ts'
+import type { Json } from '../../http/json-fields.ts'
+import * as json from '../../http/json-fields.ts'
+import { pagesOf } from '../../http/pages.ts'
 import {
   type Changes,
   cursorOf,
@@ -140,7 +140,7 @@ export class RepositoryReading {
       return yield* this.#removeDeleted(listing)
     }
     const message = `the issues of ${this.#context.fullName} change faster than they can be listed, or the forge does not return all of them`
-    throw new ForgeUnavailable(Date.now() + 60_000, 'unreachable', message)
+    throw new HostUnavailable(Date.now() + 60_000, 'unreachable', message)
   }
 
   #listIssues(since?: string) {

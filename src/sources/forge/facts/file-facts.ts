@@ -2,9 +2,9 @@ import { extname } from 'node:path'
 import { contentTypeOf } from '../../../lib/content-types.ts'
 import type { AttachedTo, Attachment, Release } from '../../../records/release.ts'
 import type { FileToFetch } from '../../discussions.ts'
+import type { Json } from '../../http/json-fields.ts'
+import * as json from '../../http/json-fields.ts'
 import { UUID } from '../attachment-links.ts'
-import type { Json } from '../client/forge-values.ts'
-import * as json from '../client/forge-values.ts'
 
 const IS_UUID = new RegExp(`^${UUID}$`)
 

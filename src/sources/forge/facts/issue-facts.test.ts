@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Json } from '../client/forge-values.ts'
+import type { Json } from '../../http/json-fields.ts'
 import { eventFacts } from './issue-facts.ts'
 
 const ANN = { id: 1, login: 'ann', avatar_url: '' }

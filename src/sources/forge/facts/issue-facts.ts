@@ -1,7 +1,7 @@
 import type { Author, IssueOrPull } from '../../../records/fact.ts'
 import type { Issue, IssueComment, IssueEvent, Reaction } from '../../../records/issue.ts'
-import type { Json } from '../client/forge-values.ts'
-import * as json from '../client/forge-values.ts'
+import type { Json } from '../../http/json-fields.ts'
+import * as json from '../../http/json-fields.ts'
 import { reviewerOf } from './people-facts.ts'
 
 export const isPull = (issue: Json): boolean => json.object(issue, 'pull_request') !== undefined

@@ -1,7 +1,7 @@
 import { type Reviewer, UNKNOWN_TIME } from '../../../records/fact.ts'
 import { type Organization, type Team, type User, unknownUser } from '../../../records/people.ts'
-import type { Json } from '../client/forge-values.ts'
-import * as json from '../client/forge-values.ts'
+import type { Json } from '../../http/json-fields.ts'
+import * as json from '../../http/json-fields.ts'
 
 export interface Person {
   /** Never changes, unlike the login. It is not positive for the forge's own accounts. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Json } from '../client/forge-values.ts'
+import type { Json } from '../../http/json-fields.ts'
 import { dependencyFacts, issueFact } from './issue-facts.ts'
 import { pullFact, reviewFact } from './pull-facts.ts'
 

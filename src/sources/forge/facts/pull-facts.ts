@@ -9,8 +9,8 @@ import type {
   ReviewState,
   ReviewThread,
 } from '../../../records/pull-request.ts'
-import type { Json } from '../client/forge-values.ts'
-import * as json from '../client/forge-values.ts'
+import type { Json } from '../../http/json-fields.ts'
+import * as json from '../../http/json-fields.ts'
 import { commonFacts } from './issue-facts.ts'
 import { reviewerOf } from './people-facts.ts'
 

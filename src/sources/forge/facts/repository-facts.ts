@@ -5,8 +5,8 @@ import {
   type ProtectedBranch,
   type Repository,
 } from '../../../records/repository.ts'
-import type { Json } from '../client/forge-values.ts'
-import * as json from '../client/forge-values.ts'
+import type { Json } from '../../http/json-fields.ts'
+import * as json from '../../http/json-fields.ts'
 import { labelColor } from './issue-facts.ts'
 import { slugOf } from './people-facts.ts'
 

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { until } from '../../../../test/support/wait-until.ts'
-import { FileDamaged } from '../../forge-errors.ts'
-import { ForgeClient } from './forge-client.ts'
+import { until } from '../../../test/support/wait-until.ts'
+import { ForgeClient } from '../forge/client/forge-client.ts'
+import { FileDamaged } from '../host-errors.ts'
 import { openFile } from './open-file.ts'
 
 const { signal } = new AbortController()

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { isCertificateCode, isTlsCode, rootCause } from '../../../lib/errno.ts'
-import { measureJson } from '../../../lib/json-shape.ts'
-import { http, https } from '../../../lib/node-http.ts'
-import { ForgeRequestFailed } from '../../forge-errors.ts'
-import * as json from './forge-values.ts'
+import { isCertificateCode, isTlsCode, rootCause } from '../../lib/errno.ts'
+import { measureJson } from '../../lib/json-shape.ts'
+import { http, https } from '../../lib/node-http.ts'
+import { HostRequestFailed } from '../host-errors.ts'
+import * as json from './json-fields.ts'
 
 /** A response whose body the caller must read or discard. */
 export interface HttpResponse {
@@ -112,12 +112,12 @@ export function startTimeout(timeoutMs: number, callerSignal: AbortSignal) {
   }
 }
 
-/** A request failed, but a retry may succeed: a proxy reported the forge as down, or the body was truncated. */
+/** A request failed, but a retry may succeed: a proxy reported the host as down, or the body was truncated. */
 export class TransientFailure extends Error {
   override name = 'TransientFailure'
 }
 
-/** The forge sends all comments of an issue in one response, which can be thousands. A page of 50 issues has a few hundred kB. */
+/** The host sends all comments of an issue in one response, which can be thousands. A page of 50 issues has a few hundred kB. */
 const MAX_BYTES = 64 * 1024 * 1024
 /** Limits the memory for a parsed body: short values take 20 times as many bytes as their JSON text. */
 const MAX_VALUES = 3_000_000
@@ -125,12 +125,12 @@ const MAX_VALUES = 3_000_000
 const MAX_DEPTH = 200
 
 /**
- * Reads the body as JSON and calls `onChunk` for each part of it. Rejects with ForgeRequestFailed for a web page or a body above
+ * Reads the body as JSON and calls `onChunk` for each part of it. Rejects with HostRequestFailed for a web page or a body above
  * the limits, because a retry would not help, and with TransientFailure for invalid JSON, which is usually a truncated response.
  */
 export async function readJson(response: HttpResponse, url: string, onChunk: () => void) {
   const failForWebPage = () => {
-    throw new ForgeRequestFailed(
+    throw new HostRequestFailed(
       response.status,
       `${url} responded with a web page instead of JSON: check the address of the forge, and any proxy in front of it`,
     )
@@ -155,7 +155,7 @@ const DOCUMENTATION_URL = /\/api\/swagger$|^https:\/\/(?:docs|developer)\.github
  * Reads the body and returns its message if it is an error of the API of Gitea, Forgejo or GitHub: JSON with a message and the URL of
  * the API's documentation. Otherwise returns undefined. A body of another content type is not read.
  */
-export async function readForgeError(response: HttpResponse): Promise<string | undefined> {
+export async function readApiError(response: HttpResponse): Promise<string | undefined> {
   if (!/^application\/json\b/i.test(response.header('content-type') ?? '')) return undefined
   try {
     const text = await readText(response, '', () => {}, MAX_ERROR_BYTES)
@@ -164,7 +164,7 @@ export async function readForgeError(response: HttpResponse): Promise<string | u
     const isError = DOCUMENTATION_URL.test(String(url ?? documentation_url))
     return isError && typeof message === 'string' ? message : undefined
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof ForgeRequestFailed) return undefined
+    if (error instanceof SyntaxError || error instanceof HostRequestFailed) return undefined
     throw error
   }
 }
@@ -176,7 +176,7 @@ async function readText(
   maxBytes = MAX_BYTES,
 ): Promise<string> {
   const fail = (excess: string) => {
-    throw new ForgeRequestFailed(response.status, `${url} responded with ${excess}`)
+    throw new HostRequestFailed(response.status, `${url} responded with ${excess}`)
   }
   const chunks: Uint8Array[] = []
   let bytes = 0

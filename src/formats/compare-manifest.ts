@@ -1,23 +1,21 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import type {
   Manifest,
   ManifestFile,
   ManifestGit,
   ManifestRepository,
-} from '../../archive/manifest.ts'
-import { ARCHIVE_HEAD, ARCHIVE_TAIL_LENGTH, CLOSING_BLOCK } from '../../archive/plan-archive.ts'
-import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
-import { ifExists } from '../../lib/errno.ts'
-import { limitLines } from '../../lib/limited-lines.ts'
-import { kindOfFile } from '../../records/record-file.ts'
-import { decodeRefs } from '../../sources/refs.ts'
-import type { Examination, ExaminedRepository } from '../../sources/snapshot.ts'
-import { IS_OBJECT } from '../safe-entries.ts'
-import type { TarChecksum } from '../unpack-archive.ts'
+} from '../archive/manifest.ts'
+import { ARCHIVE_HEAD, ARCHIVE_TAIL_LENGTH, CLOSING_BLOCK } from '../archive/plan-archive.ts'
+import { ArchiveRefused } from '../archive/unreadable-archive.ts'
+import { ifExists } from '../lib/errno.ts'
+import { digestOf } from '../lib/file-digest.ts'
+import { limitLines } from '../lib/limited-lines.ts'
+import { kindOfFile } from '../records/record-file.ts'
+import { decodeRefs } from '../sources/refs.ts'
+import type { Examination, ExaminedRepository } from '../sources/snapshot.ts'
+import { IS_OBJECT } from './safe-entries.ts'
+import type { TarChecksum } from './unpack-archive.ts'
 
 const MAX_DIFFERENCES = 10
 
@@ -186,18 +184,4 @@ async function isAsWritten(file: string, size: number): Promise<boolean> {
   await archive.read({ buffer: head, position: 0 })
   await archive.read({ buffer: closing, position: size - ARCHIVE_TAIL_LENGTH })
   return head.equals(ARCHIVE_HEAD) && closing.equals(CLOSING_BLOCK)
-}
-
-const CHUNK_BYTES = 1024 * 1024
-
-/** Returns the SHA-256 of a file, or of its bytes from `start` to `end` inclusive. */
-export async function digestOf(
-  file: string,
-  range: { start?: number; end?: number } = {},
-  signal?: AbortSignal,
-): Promise<string> {
-  const digest = createHash('sha256')
-  const stream = createReadStream(file, { ...range, highWaterMark: CHUNK_BYTES })
-  await pipeline(stream, digest, { signal })
-  return digest.digest('hex')
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { ForgeNotFound } from '../../forge-errors.ts'
+import { HostNotFound } from '../host-errors.ts'
 import { GitHubClient } from './github-client.ts'
 
 const { signal } = new AbortController()
@@ -33,6 +33,6 @@ test('a repository or person of GitHub can have the name of an endpoint that Git
 test('endpoints that GitHub lacks are not requested', async (t) => {
   const { client, paths } = await github(t)
   for (const path of ['/orgs/octo', '/repos/alice/site/teams', '/repos/a/b/branch_protections'])
-    await assert.rejects(client.get(path, {}, signal), ForgeNotFound)
+    await assert.rejects(client.get(path, {}, signal), HostNotFound)
   assert.deepEqual(paths, [])
 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startForge } from '../../../test/support/forge/fake-forge.ts'
-import { ForgeUnavailable } from '../forge-errors.ts'
-import { openHost } from './open-host.ts'
+import { HostUnavailable } from '../host-errors.ts'
+import { openForge } from './open-forge.ts'
 
 test('refs or a diff whose connection breaks are reported as unavailable', async (t) => {
   const forge = await startForge()
@@ -10,10 +10,10 @@ test('refs or a diff whose connection breaks are reported as unavailable', async
   const bytes = Buffer.from('001e# service=git-upload-pack\n00000000')
   forge.faultFor = ({ path }) =>
     /info\/refs$|\.diff$/.test(path) ? { response: { bytes }, cut: true } : undefined
-  const host = openHost('forge', { url: forge.url, token: 'admin-token' })
+  const host = openForge({ url: forge.url, token: 'admin-token' })
   const repository = { owner: 'ann', name: 'many' }
   const isBroken = (error: unknown) =>
-    error instanceof ForgeUnavailable && /^the connection to http.* broke: /.test(error.message)
+    error instanceof HostUnavailable && /^the connection to http.* broke: /.test(error.message)
   await assert.rejects(host.refs(repository, t.signal), isBroken)
   await assert.rejects(Array.fromAsync(host.pullDiff(repository, 1, t.signal)), isBroken)
 })

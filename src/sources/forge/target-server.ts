@@ -1,17 +1,18 @@
 import { createReadStream } from 'node:fs'
+import { isAtLeast } from '../../lib/is-at-least.ts'
 import { memoize } from '../../lib/memoize.ts'
-import { undefinedIfAbsent } from '../../sources/forge/client/confirm-absence.ts'
-import { segment } from '../../sources/forge/client/forge-address.ts'
-import { type Change, ForgeClient } from '../../sources/forge/client/forge-client.ts'
-import { listAll, pagesOf } from '../../sources/forge/client/forge-pages.ts'
-import type { Json } from '../../sources/forge/client/forge-values.ts'
-import * as json from '../../sources/forge/client/forge-values.ts'
-import { isAtLeast } from '../../sources/forge/client/forge-version.ts'
-import { readJson } from '../../sources/forge/client/http-response.ts'
-import { knownForgeCache } from '../../sources/forge/client/known-forge.ts'
-import { openFile } from '../../sources/forge/client/open-file.ts'
-import { parseUser } from '../../sources/forge/forge-token.ts'
-import { ForgeRequestFailed, isNotFound, undefinedIf } from '../../sources/forge-errors.ts'
+import { HostRequestFailed, isNotFound, undefinedIf } from '../host-errors.ts'
+import { segment } from '../host-url.ts'
+import { undefinedIfAbsent } from '../http/confirm-absence.ts'
+import type { ApiClient, Change } from '../http/http-client.ts'
+import { readJson } from '../http/http-response.ts'
+import type { Json } from '../http/json-fields.ts'
+import * as json from '../http/json-fields.ts'
+import { openFile } from '../http/open-file.ts'
+import { listAll, pagesOf } from '../http/pages.ts'
+import { ForgeClient } from './client/forge-client.ts'
+import { knownForgeCache } from './client/known-forge.ts'
+import { parseUser } from './forge-token.ts'
 
 /**
  * The operations that not every version has: their path and method in the server's description of its API, and the first version of
@@ -30,7 +31,7 @@ export type Operation = keyof typeof OPERATIONS
 
 type FileToUpload = { path: string; name: string; contentType: string; bytes: number }
 
-/** The server that a move is finished on, used with one token. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */
+/** The server that a move is finished on, used with one token. Every method rejects with HostUnavailable or HostRequestFailed. */
 export type TargetServer = Awaited<ReturnType<typeof connectTarget>>
 
 /** Reads what the server is and can do. */
@@ -139,7 +140,7 @@ export async function connectTarget(options: { url: string; token: string }, sig
     ): Promise<void> {
       const at = href.toLowerCase().indexOf(`/${fullName}.git/info/lfs/`.toLowerCase())
       if (at === -1 && !/^https?:$/.test(URL.parse(href)?.protocol ?? ''))
-        throw new ForgeRequestFailed(0, 'the server named no valid address for the LFS object')
+        throw new HostRequestFailed(0, 'the server named no valid address for the LFS object')
       const type = { 'content-type': 'application/octet-stream' }
       await change(at === -1 ? href : href.slice(at), {
         method: 'PUT',
@@ -152,12 +153,12 @@ export async function connectTarget(options: { url: string; token: string }, sig
 
 /** A server redirects the old login of a renamed account. */
 const isRedirect = (error: unknown): boolean =>
-  error instanceof ForgeRequestFailed && error.status >= 300 && error.status <= 399
+  error instanceof HostRequestFailed && error.status >= 300 && error.status <= 399
 
 const LFS_TYPE = 'application/vnd.git-lfs+json'
 
 /** Reads the description of the server's API. Returns undefined if the server does not publish it. */
-async function readDescription(client: ForgeClient, signal: AbortSignal) {
+async function readDescription(client: ApiClient, signal: AbortSignal) {
   const path = '/swagger.v1.json'
   const response = await client.download(path, signal).catch(undefinedIf(isNotFound))
   return response && json.objectOf(await readJson(response, `${client.url}${path}`, () => {}))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as json from './forge-values.ts'
+import * as json from './json-fields.ts'
 
 describe('times of a forge', () => {
   it('are converted to UTC', () => {

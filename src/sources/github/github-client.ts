@@ -1,24 +1,18 @@
-import { endOfHunk } from '../../../records/diff-hunk.ts'
-import { ForgeNotFound } from '../../forge-errors.ts'
-import { ForgeClient, type ForgeResponse, type Query } from './forge-client.ts'
-import type { Json } from './forge-values.ts'
-import * as json from './forge-values.ts'
-import type { HttpResponse } from './http-response.ts'
+import { endOfHunk } from '../../records/diff-hunk.ts'
+import { HostNotFound } from '../host-errors.ts'
+import { type ApiClient, type ApiResponse, HttpClient, type Query } from '../http/http-client.ts'
+import type { HttpResponse } from '../http/http-response.ts'
+import type { Json } from '../http/json-fields.ts'
+import * as json from '../http/json-fields.ts'
 
-/**
- * GitHub is read as this version of Gitea, because such a version is not asked for timelines and files of issues, which GitHub does not
- * have in Gitea's form.
- */
-const AS_VERSION = '1.15.0'
-const PAGE_SIZE = 100
 /** GitHub has nothing like these, or only for administrators and in another form. */
 const NOT_ON_GITHUB = /^\/orgs\/|^\/repos\/[^/]+\/[^/]+\/(?:branch_protections|teams)$/
 
 /**
- * Reads GitHub as if it were a forge. Gitea's API was modelled on GitHub's, so most requests and responses are the same; this class
- * changes those that differ.
+ * Sends requests to GitHub. Gitea's API was modelled on GitHub's, so the same reader reads both; this class gives it the paths and
+ * responses that differ in Gitea's form.
  */
-export class GitHubClient extends ForgeClient {
+export class GitHubClient extends HttpClient implements ApiClient {
   /** The paths of issues and comments that have no reactions, so that no request for them is needed. */
   readonly #withoutReactions = new Set<string>()
   /** The ids of review comments, whose reactions have another address than those of other comments. */
@@ -26,15 +20,16 @@ export class GitHubClient extends ForgeClient {
   /** The API paths of release assets by the path that a forge would have, with the UUID that this class gives them. */
   readonly #assets = new Map<string, string>()
 
-  override async get(path: string, query: Query, signal: AbortSignal): Promise<ForgeResponse> {
-    if (path === '/version') return responseOf({ version: AS_VERSION })
-    if (path === '/settings/api') return responseOf({ max_response_items: PAGE_SIZE })
+  /** GitHub marks the errors of its API, so that no request is needed to trust a 404. */
+  probe = async () => {}
+
+  override async get(path: string, query: Query, signal: AbortSignal): Promise<ApiResponse> {
     if (NOT_ON_GITHUB.test(path))
-      throw new ForgeNotFound(404, `GitHub has no ${path}`, { isFromForge: true, retryAt: 0 })
+      throw new HostNotFound(404, `GitHub has no ${path}`, { isFromApi: true, retryAt: 0 })
     const [, repository = '', part = ''] = /^(\/repos\/[^/]+\/[^/]+)\/?(.*)$/.exec(path) ?? []
     const reacted = /^(.+)\/reactions$/.exec(part)?.[1]
     if (reacted !== undefined && this.#withoutReactions.has(`${repository}/${reacted}`))
-      return responseOf([])
+      return { body: [], header: () => undefined }
     // On GitHub, the type of an issue is something else.
     const { limit, type: _, ...rest } = query
     const sent = limit === undefined ? rest : { ...rest, per_page: limit }
@@ -113,5 +108,3 @@ function lineOf(comment: Json): Json {
     ? { position: line, original_position: 0 }
     : { position: 0, original_position: line }
 }
-
-const responseOf = (body: unknown): ForgeResponse => ({ body, header: () => undefined })

@@ -6,14 +6,16 @@ import {
   type Manifest,
   type ManifestRepository,
   parseManifest,
-} from '../../archive/manifest.ts'
-import type { Git } from '../../git/git.ts'
-import { gitDirectory, type VerifiedCopy } from '../../sources/directory/git-directory.ts'
-import type { Snapshot } from '../../sources/snapshot.ts'
-import { Unreadable } from '../../sources/unreadable.ts'
-import type { RepositoryContent } from '../format.ts'
-import type { Unpacked } from '../unpack-archive.ts'
+} from '../archive/manifest.ts'
+import type { Git } from '../git/git.ts'
+import { makeVerifiedCopy, type VerifiedCopy } from '../sources/directory/snapshot/verified-copy.ts'
+import type { Snapshot } from '../sources/snapshot.ts'
+import { Unreadable } from '../sources/unreadable.ts'
 import { compareFiles, compareRepository, compareSegment } from './compare-manifest.ts'
+import { findRepositories } from './find-repositories.ts'
+import type { RepositoryContent } from './format.ts'
+import type { Report } from './report.ts'
+import type { Unpacked } from './unpack-archive.ts'
 
 /** Returns undefined for an archive of another program, which has no manifest. Throws ManifestInvalid. */
 export async function readManifest(root: string): Promise<Manifest | undefined> {
@@ -30,6 +32,12 @@ export interface CheckOptions {
   signal: AbortSignal
 }
 
+export interface ReaderParts extends Omit<CheckOptions, 'isWanted'> {
+  /** `owner/name` of the repositories to read, in lower case. If empty, all are read. Content of others is not reported as lost. */
+  wanted: ReadonlySet<string>
+  report: Report
+}
+
 const TRUNCATED = 'it is incomplete, because the archive is truncated or damaged'
 
 /** Verifies each repository that is in the archive or in its manifest, and compares it with the manifest, if there is one. */
@@ -41,24 +49,25 @@ export async function* checkRepositories(
   const repositories = join(unpacked.root, 'repositories')
   await mkdir(repositories, { recursive: true })
   const unseen = new Map(manifest?.repositories.map((each) => [each.full_name, each]))
-  const source = gitDirectory({ root: repositories, git })
-  for await (const listed of source.list()) {
-    if ('refused' in listed) {
-      const { path, reason } = listed.refused
+  for (const found of await findRepositories(repositories)) {
+    if ('reason' in found) {
+      const { path, reason } = found
       const name = path.replace(/\.git$/, '')
       unseen.delete(name)
       if (isWanted(name)) yield { fullName: path, errors: [reason] }
       continue
     }
-    if ('members' in listed) continue
-    const fullName = `${listed.found.owner}/${listed.found.name}`
+    const { fullName, wikiReason } = found
     const expected = unseen.get(fullName)
     unseen.delete(fullName)
     if (!isWanted(fullName)) continue
-    const copy = () => source.makeVerifiedCopy(listed.found, scratch, signal)
+    const takeCopy = async () => {
+      if (wikiReason !== undefined) throw new Unreadable(`${fullName}.wiki: ${wikiReason}`)
+      return await makeVerifiedCopy(found, scratch, { git, signal })
+    }
     if (manifest && !expected)
       yield { fullName, errors: ['it is in the archive and not in the manifest'] }
-    else yield* checkRepository(unpacked, fullName, expected, copy)
+    else yield* checkRepository(unpacked, fullName, expected, takeCopy)
   }
   const reason = unpacked.damage ? TRUNCATED : 'it is in the manifest and not in the archive'
   for (const fullName of unseen.keys()) if (isWanted(fullName)) yield { fullName, errors: [reason] }
@@ -69,7 +78,7 @@ async function* checkRepository(
   { root, checksums, damage }: Unpacked,
   fullName: string,
   expected: ManifestRepository | undefined,
-  makeVerifiedCopy: () => Promise<VerifiedCopy>,
+  takeCopy: () => Promise<VerifiedCopy>,
 ): AsyncGenerator<RepositoryContent> {
   const tar = checksums.get(fullName)
   // Without a manifest, only the last repository in the archive can be incomplete.
@@ -87,7 +96,7 @@ async function* checkRepository(
   if (isPackedAgain && expected) errors = await compareFiles(root, expected)
   let copy: VerifiedCopy
   try {
-    copy = await makeVerifiedCopy()
+    copy = await takeCopy()
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     // The caller adds the name to each error.

@@ -6,10 +6,11 @@ import {
   git,
   initBare,
   temporaryDirectory,
-} from '../../../test/support/sample-repositories.ts'
-import { createGit } from '../../git/git.ts'
-import type { DumpContext } from './dump-context.ts'
-import { mergeBase, planHeads } from './pull-heads.ts'
+} from '../../test/support/sample-repositories.ts'
+import { createGit } from '../git/git.ts'
+import type { DumpContext } from './gitea-dump/dump-context.ts'
+import { mergeBase } from './gitea-dump/write-patch.ts'
+import { planHeads } from './pull-heads.ts'
 
 const [A, B, C] = ['a', 'b', 'c'].map((digit) => digit.repeat(40)) as [string, string, string]
 const OPEN = { closedAt: null, mergedAt: null, repository: 'alice/site' }

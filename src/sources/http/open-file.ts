@@ -1,14 +1,14 @@
-import { formatBytes } from '../../../lib/quantities.ts'
-import type { FileToFetch } from '../../discussions.ts'
+import { formatBytes } from '../../lib/quantities.ts'
+import type { FileToFetch } from '../discussions.ts'
 import {
   FileDamaged,
   FileTooLarge,
-  ForgeRequestFailed,
-  ForgeUnavailable,
+  HostRequestFailed,
+  HostUnavailable,
   undefinedIf,
-} from '../../forge-errors.ts'
+} from '../host-errors.ts'
 import { confirmAbsence } from './confirm-absence.ts'
-import { type ForgeClient, RETRY_AFTER_MS } from './forge-client.ts'
+import { type ApiClient, RETRY_AFTER_MS } from './http-client.ts'
 import { explainConnectionError, type HttpResponse } from './http-response.ts'
 
 const MAX_ATTEMPTS = 3
@@ -17,17 +17,17 @@ const MIN_PROGRESS_BYTES = 64 * 1024
 const IDLE_TIMEOUT_MS = 60_000
 /** Attempts that end within this distance count as ending at the same offset. A broken connection may lose the last bytes. */
 const SAME_END_BYTES = 1024 * 1024
-/** The caller reserves this much disk space for a file whose size is not listed. Forges accept attachments of up to 2 GiB. */
+/** The caller reserves this much disk space for a file whose size is not listed. Hosts accept attachments of up to 2 GiB. */
 const MAX_UNLISTED_BYTES = 8_000_000_000
 
 /**
  * Yields the bytes of a file once and in order, even if the connection breaks. The file is complete when it has the size that the
- * forge lists. If the forge lists no size, `maxUnlisted` is the limit. Rejects with FileDamaged if the forge sends another size, or
- * if all attempts end at about the same offset while the forge responds to other requests: Gitea does so if the file on its disk is
+ * host lists. If the host lists no size, `maxUnlisted` is the limit. Rejects with FileDamaged if the host sends another size, or
+ * if all attempts end at about the same offset while the host responds to other requests: Gitea does so if the file on its disk is
  * truncated.
  */
 export async function* openFile(
-  client: ForgeClient,
+  client: ApiClient,
   { source, size }: FileToFetch,
   signal: AbortSignal,
   { maxUnlisted = MAX_UNLISTED_BYTES, idleMs = IDLE_TIMEOUT_MS } = {},
@@ -61,20 +61,20 @@ export async function* openFile(
       throw new TypeError('the response was truncated')
     } catch (error) {
       signal.throwIfAborted()
-      if (error instanceof ForgeRequestFailed) throw error
+      if (error instanceof HostRequestFailed) throw error
       firstEnd ??= received
       if (attempts < MAX_ATTEMPTS) continue
       if (expected === null || received - firstEnd >= SAME_END_BYTES) throw brokenOff(url, error)
-      await client.get('/version', {}, signal)
+      await client.probe(signal)
       throw wrongSize(url, `about ${received}`, expected)
     }
   }
 }
 
-/** Returns the name with which the forge sends an attachment, or undefined if it sends none, as for texts before 1.17. */
-export async function readFileName(client: ForgeClient, uuid: string, signal: AbortSignal) {
+/** Returns the name with which the host sends an attachment, or undefined if it sends none, as for texts before 1.17. */
+export async function readFileName(client: ApiClient, uuid: string, signal: AbortSignal) {
   // If it fails, the download of the file will fail too, and report why.
-  const isReported = (error: unknown) => error instanceof ForgeRequestFailed
+  const isReported = (error: unknown) => error instanceof HostRequestFailed
   const download = client.download(`/attachments/${uuid}`, signal)
   const response = await download.catch(undefinedIf(isReported))
   response?.discard()
@@ -109,10 +109,10 @@ const tooLarge = (url: string, bytes: number) =>
 
 const brokenOff = (url: string, cause: unknown) => {
   const dueAt = Date.now() + RETRY_AFTER_MS
-  return new ForgeUnavailable(dueAt, 'unreachable', explainConnectionError(url, cause), { cause })
+  return new HostUnavailable(dueAt, 'unreachable', explainConnectionError(url, cause), { cause })
 }
 
-/** Yields the bytes of a response. Rejects with ForgeUnavailable if the connection breaks or stalls. */
+/** Yields the bytes of a response. Rejects with HostUnavailable if the connection breaks or stalls. */
 export async function* readBytes(response: HttpResponse, url: string, signal: AbortSignal) {
   try {
     yield* readChunks(response, IDLE_TIMEOUT_MS, signal)

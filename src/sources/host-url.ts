@@ -1,10 +1,10 @@
-import { UserError } from '../../../lib/user-error.ts'
+import { UserError } from '../lib/user-error.ts'
 
 /**
- * Returns the URL of a forge without a trailing slash. People copy the URL that a browser or client shows, so `/api/v1` at the end
+ * Returns the URL of a host without a trailing slash. People copy the URL that a browser or client shows, so `/api/v1` at the end
  * is removed. Throws UserError.
  */
-export function normalizeForgeUrl(text: string): string {
+export function normalizeHostUrl(text: string): string {
   // Anything may have been pasted here, even a token or a URL with a password.
   const shown = /^(?=.*[.:/])[\w.:/-]{1,80}$/.test(text) ? text : '(not shown)'
   if (!URL.canParse(text)) throw new UserError(`not the URL of a forge: ${shown}`)
@@ -22,6 +22,10 @@ export function normalizeForgeUrl(text: string): string {
 /** Encodes a name as one segment of a path. */
 export const segment = (name: string | number): string => encodeURIComponent(String(name))
 
+/** Returns the path of a repository below the address of the pages. */
+export const repositoryPagePath = ({ owner, name }: { owner: string; name: string }): string =>
+  `/${segment(owner)}/${segment(name)}`
+
 /** Returns the path of a repository below that of the API. */
-export const repositoryPath = ({ owner, name }: { owner: string; name: string }): string =>
-  `/repos/${segment(owner)}/${segment(name)}`
+export const repositoryPath = (repository: { owner: string; name: string }): string =>
+  `/repos${repositoryPagePath(repository)}`

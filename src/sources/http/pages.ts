@@ -1,14 +1,14 @@
-import { ForgeRequestFailed, ForgeUnavailable } from '../../forge-errors.ts'
-import type { ForgeClient, ForgeResponse, Query } from './forge-client.ts'
-import type { Json } from './forge-values.ts'
-import * as json from './forge-values.ts'
+import { HostRequestFailed, HostUnavailable } from '../host-errors.ts'
+import type { ApiClient, ApiResponse, Query } from './http-client.ts'
+import type { Json } from './json-fields.ts'
+import * as json from './json-fields.ts'
 
 export interface Listing {
   path: string
   query?: Query
   /** The requested page size. */
   limit: number
-  /** Whether every page but the last has `limit` entries. Otherwise the forge may send fewer. */
+  /** Whether every page but the last has `limit` entries. Otherwise the host may send fewer. */
   isExact?: boolean
   /** Returns a key that identifies an entry. By default this is its `id`, or the JSON of the entry if it has no id. */
   keyOf?: (entry: Json) => unknown
@@ -17,8 +17,8 @@ export interface Listing {
   /** By default, any object that has fields is usable. */
   isUsable?: (entry: Json) => boolean
   /**
-   * Called with the number of entries that are missing or unusable although the forge counts or lists them, after a second attempt.
-   * If it is not set, such a listing rejects with ForgeRequestFailed.
+   * Called with the number of entries that are missing or unusable although the host counts or lists them, after a second attempt.
+   * If it is not set, such a listing rejects with HostRequestFailed.
    */
   onMissing?: (count: number) => void
 }
@@ -33,13 +33,13 @@ const MAX_PAGES_WITHOUT_ENTRY = 20
 const PAGE_SIZE = 50
 
 /**
- * Yields all pages of a listing: the entries that no earlier page had, the total of all pages if the forge sends it, and how many
+ * Yields all pages of a listing: the entries that no earlier page had, the total of all pages if the host sends it, and how many
  * entries of the page cannot be used. Versions and endpoints of Gitea mark the last page in different ways: by `X-Total-Count`, by
  * `Link`, or only by a short page or an empty page after it. A page without a new entry is the end too, because some endpoints
  * ignore `page` and send everything each time. A total that contradicts the received entries is ignored. An entry that moves to a
  * later page during the listing is yielded once. Callers detect skipped entries by comparing their number with the total.
  */
-export async function* pagesOf(client: ForgeClient, listing: Listing, signal: AbortSignal) {
+export async function* pagesOf(client: ApiClient, listing: Listing, signal: AbortSignal) {
   const { limit, isExact = false, keyOf = idOrJson } = listing
   const seen = new Set<unknown>()
   let [received, pagesWithoutEntry] = [0, 0]
@@ -66,7 +66,7 @@ export async function* pagesOf(client: ForgeClient, listing: Listing, signal: Ab
 
 /** Gets one page. A page with unusable entries is requested a second time. */
 async function getPage(
-  client: ForgeClient,
+  client: ApiClient,
   { path, query = {}, within, isUsable = () => true }: Omit<Listing, 'limit'>,
   paging: Query,
   signal: AbortSignal,
@@ -77,7 +77,7 @@ async function getPage(
     // Gitea sends null for an empty list.
     const listed: unknown = body === null ? [] : body
     if (!Array.isArray(listed))
-      throw new ForgeRequestFailed(200, `${client.url}${path} did not return a list`)
+      throw new HostRequestFailed(200, `${client.url}${path} did not return a list`)
     // Gitea sends null for an entry that it failed to render.
     const all = listed
       .map(json.objectOf)
@@ -87,13 +87,13 @@ async function getPage(
   }
 }
 
-const tooManyPages = ({ url }: ForgeClient, { path }: Listing) =>
-  new ForgeRequestFailed(200, `${url}${path} has more than ${MAX_PAGES} pages`)
+const tooManyPages = ({ url }: ApiClient, { path }: Listing) =>
+  new HostRequestFailed(200, `${url}${path} has more than ${MAX_PAGES} pages`)
 
 interface FilteredListing extends Listing {
-  /** Whether the forge may omit an unknown number of entries that this token may not see. */
+  /** Whether the host may omit an unknown number of entries that this token may not see. */
   mayOmit: boolean
-  /** How many entries the forge is known to omit. */
+  /** How many entries the host is known to omit. */
   omitted: number
 }
 
@@ -102,7 +102,7 @@ interface FilteredListing extends Listing {
  * last, and the total is that of the page.
  */
 export async function listFiltered(
-  client: ForgeClient,
+  client: ApiClient,
   listing: FilteredListing,
   signal: AbortSignal,
 ): Promise<Json[]> {
@@ -117,7 +117,7 @@ export async function listFiltered(
     for (const each of entries) found.push(each)
     missing += unusable
     emptyPages = entries.length === 0 ? emptyPages + 1 : 0
-    // The number of omitted entries comes from the forge and may be wrong.
+    // The number of omitted entries comes from the host and may be wrong.
     const maySkip = emptyPages * limit < MAX_OMITTED_IN_A_ROW
     const isExpectingMore = page * limit < found.length + omitted && maySkip
     const isStuck = entries.length === 0 && (all.length > 0 || !maySkip)
@@ -135,17 +135,17 @@ export async function listFiltered(
  * a listing with fewer entries than the total is repeated. Some endpoints count entries that they never send. Their second listing
  * is as short as the first, and `onMissing` is called.
  */
-export async function listAll(client: ForgeClient, listing: Listing, signal: AbortSignal) {
+export async function listAll(client: ApiClient, listing: Listing, signal: AbortSignal) {
   for (let listings = 1; listings <= MAX_LISTINGS; listings++) {
     const { entries, missing, hasShrunk } = await listOnce(client, listing, signal)
     if (missing === 0 || (!hasShrunk && listings > 1))
       return reportMissing(client, listing, entries, missing)
   }
   const message = `the entries of ${client.url}${listing.path} change faster than they can be listed`
-  throw new ForgeUnavailable(Date.now() + 60_000, 'unreachable', message)
+  throw new HostUnavailable(Date.now() + 60_000, 'unreachable', message)
 }
 
-async function listOnce(client: ForgeClient, listing: Listing, signal: AbortSignal) {
+async function listOnce(client: ApiClient, listing: Listing, signal: AbortSignal) {
   const all: Json[] = []
   let [pages, maxTotal, allUnusable, hasShrunk] = [0, 0, 0, false]
   for await (const { entries, total, unusable } of pagesOf(client, listing, signal)) {
@@ -160,21 +160,21 @@ async function listOnce(client: ForgeClient, listing: Listing, signal: AbortSign
 }
 
 function reportMissing(
-  { url }: ForgeClient,
+  { url }: ApiClient,
   { path, onMissing }: Pick<Listing, 'path' | 'onMissing'>,
   entries: Json[],
   missing: number,
 ): Json[] {
   if (missing === 0) return entries
   if (!onMissing)
-    throw new ForgeRequestFailed(200, `${url}${path}: ${missing} of its entries cannot be read`)
+    throw new HostRequestFailed(200, `${url}${path}: ${missing} of its entries cannot be read`)
   onMissing(missing)
   return entries
 }
 
-/** Lists an endpoint that sends everything in one response. If a version of the forge divides it into pages, all of them are read. */
+/** Lists an endpoint that sends everything in one response. If a version of the host divides it into pages, all of them are read. */
 export async function listUnpaged(
-  client: ForgeClient,
+  client: ApiClient,
   listing: Omit<Listing, 'limit'>,
   signal: AbortSignal,
 ): Promise<Json[]> {
@@ -185,7 +185,7 @@ export async function listUnpaged(
   return reportMissing(client, listing, all, unusable)
 }
 
-const hasNext = ({ header }: ForgeResponse) => /rel="?next"?/.test(header('link') ?? '')
+const hasNext = ({ header }: ApiResponse) => /rel="?next"?/.test(header('link') ?? '')
 
 /** Some entries, such as branch protections, have no id. */
 const idOrJson = (entry: Json) => entry.id ?? JSON.stringify(entry)
@@ -199,7 +199,7 @@ function newEntries(entries: Json[], seen: Set<unknown>, keyOf: (entry: Json) =>
   })
 }
 
-export function totalOf({ header }: ForgeResponse): number | undefined {
+export function totalOf({ header }: ApiResponse): number | undefined {
   const total = header('x-total-count') ?? ''
   return /^\d{1,12}$/.test(total) ? Number(total) : undefined
 }

@@ -5,23 +5,19 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, it } from 'node:test'
+import { type FakeForge, type Fault, startForge } from '../../../test/support/forge/fake-forge.ts'
+import { SELF_SIGNED } from '../../../test/support/forge/self-signed.ts'
+import { freePort } from '../../../test/support/free-port.ts'
+import { ForgeClient } from '../forge/client/forge-client.ts'
+import { readForgeToken } from '../forge/forge-token.ts'
 import {
-  type FakeForge,
-  type Fault,
-  startForge,
-} from '../../../../test/support/forge/fake-forge.ts'
-import { SELF_SIGNED } from '../../../../test/support/forge/self-signed.ts'
-import { freePort } from '../../../../test/support/free-port.ts'
-import {
-  ForgeNotFound,
-  ForgeRequestFailed,
-  ForgeServerError,
-  ForgeUnavailable,
-} from '../../forge-errors.ts'
-import { readForgeToken } from '../forge-token.ts'
-import { normalizeForgeUrl } from './forge-address.ts'
-import type { ForgeBudget } from './forge-client.ts'
-import { ForgeClient } from './forge-client.ts'
+  HostNotFound,
+  HostRequestFailed,
+  HostServerError,
+  HostUnavailable,
+} from '../host-errors.ts'
+import { normalizeHostUrl } from '../host-url.ts'
+import type { RequestBudget } from './http-client.ts'
 
 // The test runner has a timeout. Another one here would make the test depend on the speed of the machine.
 const signal = new AbortController().signal
@@ -82,7 +78,7 @@ describe('a forge client', () => {
 
   it('reports a refused token without showing it', async () => {
     await assert.rejects(getVersion({ token: 'very-secret' }), (error) => {
-      assert.ok(error instanceof ForgeRequestFailed)
+      assert.ok(error instanceof HostRequestFailed)
       assert.equal(error.message, `${forge.url} does not accept the token`)
       return !JSON.stringify([error.message, error.stack, String(error.cause)]).includes(
         'very-secret',
@@ -96,7 +92,7 @@ describe('a forge client', () => {
       failNext(9, { response: { status, headers, body: {} } })
       const before = Date.now()
       await assert.rejects(getVersion(), (error) => {
-        assert.ok(error instanceof ForgeUnavailable)
+        assert.ok(error instanceof HostUnavailable)
         assert.equal(error.reason, 'rate_limited')
         const waitMs = error.dueAt - before
         return waitMs >= 119_000 && waitMs <= 180_000
@@ -108,12 +104,12 @@ describe('a forge client', () => {
     failNext(9, { response: { status: 429, headers: { 'retry-after': later }, body: {} } })
     await assert.rejects(
       getVersion(),
-      (error) => error instanceof ForgeUnavailable && error.dueAt === Date.parse(later),
+      (error) => error instanceof HostUnavailable && error.dueAt === Date.parse(later),
     )
     failNext(9, { response: { status: 429, headers: { 'retry-after': '99999999' }, body: {} } })
     await assert.rejects(
       getVersion(),
-      (error) => error instanceof ForgeUnavailable && error.dueAt < Date.now() + 86_400_001,
+      (error) => error instanceof HostUnavailable && error.dueAt < Date.now() + 86_400_001,
     )
   })
 
@@ -124,24 +120,24 @@ describe('a forge client', () => {
 
   it('passes Retry-After to the budget', async () => {
     const held: number[] = []
-    const budget: ForgeBudget = {
+    const budget: RequestBudget = {
       take: async () => {},
       holdUntil: async (time) => void held.push(time),
     }
     failNext(9, { response: { status: 429, headers: { 'retry-after': '60' }, body: {} } })
-    await assert.rejects(getVersion({ budget }), ForgeUnavailable)
+    await assert.rejects(getVersion({ budget }), HostUnavailable)
     assert.equal(held.length, 1)
   })
 
   it('sends no request while the budget is used up', async () => {
-    const budget: ForgeBudget = {
-      take: () => Promise.reject(new ForgeUnavailable(5, 'budget', 'used up')),
+    const budget: RequestBudget = {
+      take: () => Promise.reject(new HostUnavailable(5, 'budget', 'used up')),
       holdUntil: async () => {},
     }
     const count = forge.requests.length
     await assert.rejects(
       getVersion({ budget }),
-      (error) => error instanceof ForgeUnavailable && error.dueAt === 5,
+      (error) => error instanceof HostUnavailable && error.dueAt === 5,
     )
     assert.equal(forge.requests.length, count)
   })
@@ -159,7 +155,7 @@ describe('a forge client', () => {
 
     it(`gives up retrying after ${name}`, async () => {
       failNext(99, fault)
-      const expected = name === 'a server error' ? ForgeServerError : ForgeUnavailable
+      const expected = name === 'a server error' ? HostServerError : HostUnavailable
       await assert.rejects(getVersion(), expected)
     })
   }
@@ -167,7 +163,7 @@ describe('a forge client', () => {
   it('times out if there is no response', async () => {
     failNext(99, { hang: true })
     await assert.rejects(getVersion({ timeoutMs: 50 }), (error) => {
-      assert.ok(error instanceof ForgeUnavailable)
+      assert.ok(error instanceof HostUnavailable)
       return /did not respond within/.test(error.message)
     })
   })
@@ -175,7 +171,7 @@ describe('a forge client', () => {
   it('times out if the response arrives byte by byte', async () => {
     failNext(99, { drip: true })
     await assert.rejects(getVersion({ timeoutMs: 500 }), (error) => {
-      assert.ok(error instanceof ForgeUnavailable)
+      assert.ok(error instanceof HostUnavailable)
       return /version did not respond completely within 1 s/.test(error.message)
     })
   })
@@ -192,7 +188,7 @@ describe('a forge client', () => {
     it(`refuses a response with ${name}`, async () => {
       failNext(1, { response: { bytes: Buffer.from(text) } })
       await assert.rejects(getVersion(), (error) => {
-        assert.ok(error instanceof ForgeRequestFailed)
+        assert.ok(error instanceof HostRequestFailed)
         return pattern.test(error.message)
       })
     })
@@ -213,9 +209,9 @@ describe('a forge client', () => {
         sent++
         return { response: { status: 502, body: {} } }
       }
-      await assert.rejects(change('PUT'), ForgeUnavailable)
+      await assert.rejects(change('PUT'), HostUnavailable)
       assert.equal(sent, 3)
-      await assert.rejects(change('POST'), ForgeUnavailable)
+      await assert.rejects(change('POST'), HostUnavailable)
       assert.equal(sent, 4)
     })
 
@@ -233,7 +229,7 @@ describe('a forge client', () => {
       const body = { message: 'team\nexists', url: 'http://x/api/swagger' }
       forge.faultFor = () => ({ response: { status: 422, body } })
       await assert.rejects(change('POST'), {
-        name: 'ForgeRequestFailed',
+        name: 'HostRequestFailed',
         message: `POST ${forge.url}/api/v1/orgs/nobody/teams was refused with status 422: team exists`,
       })
     })
@@ -241,7 +237,7 @@ describe('a forge client', () => {
     it('sends no token to another origin', async (t) => {
       const other = await startForge()
       t.after(() => other.stop())
-      await assert.rejects(change('PUT', `${other.url}/bucket/object`), ForgeRequestFailed)
+      await assert.rejects(change('PUT', `${other.url}/bucket/object`), HostRequestFailed)
       assert.equal(other.requests.at(-1)?.headers.authorization, undefined)
     })
   })
@@ -249,7 +245,7 @@ describe('a forge client', () => {
   it('reports a web page instead of JSON, and does not retry', async () => {
     failNext(1, HTML)
     await assert.rejects(getVersion(), (error) => {
-      assert.ok(error instanceof ForgeRequestFailed)
+      assert.ok(error instanceof HostRequestFailed)
       return error.message.startsWith(`${forge.url}/api/v1/version responded with a web page`)
     })
   })
@@ -265,7 +261,7 @@ describe('a forge client', () => {
     ]) {
       failNext(1, { response: { status: 302, headers: { location: to } } })
       await assert.rejects(getVersion(), (error) => {
-        assert.ok(error instanceof ForgeRequestFailed)
+        assert.ok(error instanceof HostRequestFailed)
         return /redirects to/.test(error.message) && !error.message.includes('x=1')
       })
     }
@@ -306,8 +302,8 @@ describe('a forge client', () => {
     assert.equal(followed?.headers.authorization, undefined)
   })
 
-  it('rejects with ForgeNotFound for an unknown repository', async () => {
-    await assert.rejects(client().get('/repos/no/such', {}, signal), ForgeNotFound)
+  it('rejects with HostNotFound for an unknown repository', async () => {
+    await assert.rejects(client().get('/repos/no/such', {}, signal), HostNotFound)
   })
 
   it('reports what the token may not read', async () => {
@@ -318,7 +314,7 @@ describe('a forge client', () => {
   it('reports that no server answers, and when to retry', async () => {
     const url = `http://127.0.0.1:${await freePort()}`
     await assert.rejects(getVersion({ url }), (error) => {
-      assert.ok(error instanceof ForgeUnavailable)
+      assert.ok(error instanceof HostUnavailable)
       assert.equal(error.reason, 'unreachable')
       return /nothing responds at/.test(error.message) && error.dueAt > Date.now()
     })
@@ -330,7 +326,7 @@ describe('a forge client', () => {
     after(() => server.close())
     const { port } = server.address() as AddressInfo
     await assert.rejects(getVersion({ url: `https://127.0.0.1:${port}` }), (error) => {
-      assert.ok(error instanceof ForgeRequestFailed)
+      assert.ok(error instanceof HostRequestFailed)
       return /certificate of 127\.0\.0\.1:\d+ is not trusted/.test(error.message)
     })
   })
@@ -346,8 +342,8 @@ describe('a forge client', () => {
 
 describe('the URL of a forge', () => {
   it('may have a path, and /api/v1 is removed', async () => {
-    assert.equal(normalizeForgeUrl('https://git.example.com/'), 'https://git.example.com')
-    assert.equal(normalizeForgeUrl('https://example.com/git/api/v1/'), 'https://example.com/git')
+    assert.equal(normalizeHostUrl('https://git.example.com/'), 'https://git.example.com')
+    assert.equal(normalizeHostUrl('https://example.com/git/api/v1/'), 'https://example.com/git')
     const forge = await startForge({ path: '/git' })
     const request = new ForgeClient({ url: `${forge.url}/`, token: TOKEN }).get(
       '/version',
@@ -361,7 +357,7 @@ describe('the URL of a forge', () => {
   it('is refused if it is invalid or could contain a secret', () => {
     for (const url of ['https://u:pw@x.example', 'ftp://x', 'not one', 'https://x/?token=1'])
       assert.throws(
-        () => normalizeForgeUrl(url),
+        () => normalizeHostUrl(url),
         (error) => {
           assert.ok(error instanceof Error)
           return !/pw|token=1/.test(error.message)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ForgeRequestFailed, ForgeUnavailable } from '../../forge-errors.ts'
-import type { ForgeClient } from './forge-client.ts'
-import { listAll, listFiltered, listUnpaged } from './forge-pages.ts'
-import type { Json } from './forge-values.ts'
+import type { ForgeClient } from '../forge/client/forge-client.ts'
+import { HostRequestFailed, HostUnavailable } from '../host-errors.ts'
+import type { Json } from './json-fields.ts'
+import { listAll, listFiltered, listUnpaged } from './pages.ts'
 
 // The test runner has a timeout. Another one here would make the test depend on the speed of the machine.
 const signal = new AbortController().signal
@@ -103,7 +103,7 @@ describe('a listing', () => {
     const { client } = shifting(rows, () => void rows.shift())
     await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
       assert.match(String(error), /http:\/\/x\/l change faster than they can be listed/)
-      return error instanceof ForgeUnavailable
+      return error instanceof HostUnavailable
     })
     const isShown = ({ id }: { id: number }) => id !== 7
     const omitting = clientOf(upTo(100), (page) => page.filter(isShown), { 'x-total-count': '100' })
@@ -120,7 +120,7 @@ describe('a listing', () => {
     const { client, requested } = clientOf([], () => [{ id: ++last.id }])
     await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
       assert.match(String(error), /http:\/\/x\/l has more than 20000 pages/)
-      return error instanceof ForgeRequestFailed
+      return error instanceof HostRequestFailed
     })
     assert.equal(requested.length, 20_000)
   })
@@ -144,7 +144,7 @@ describe('a listing', () => {
       }
       const { client } = clientOf(upTo(3), render)
       await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
-        assert.ok(error instanceof ForgeRequestFailed)
+        assert.ok(error instanceof HostRequestFailed)
         return error.message === 'http://x/l: 1 of its entries cannot be read'
       })
     })

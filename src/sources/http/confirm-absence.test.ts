@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
-import { type FakeForge, startForge } from '../../../../test/support/forge/fake-forge.ts'
+import { type FakeForge, startForge } from '../../../test/support/forge/fake-forge.ts'
 import {
   type ForgeResponse,
   NOT_FOUND,
   PROXY_NOT_FOUND,
-} from '../../../../test/support/forge/responses.ts'
-import { ForgeUnavailable } from '../../forge-errors.ts'
+} from '../../../test/support/forge/responses.ts'
+import { ForgeClient } from '../forge/client/forge-client.ts'
+import { HostUnavailable } from '../host-errors.ts'
 import { undefinedIfAbsent } from './confirm-absence.ts'
-import { ForgeClient } from './forge-client.ts'
 
 const { signal } = new AbortController()
 const NOW = Date.UTC(2030, 0, 1)
@@ -114,7 +114,7 @@ describe('confirming a 404 of a forge', () => {
 })
 
 function isUnavailable(error: unknown): boolean {
-  assert.ok(error instanceof ForgeUnavailable, String(error))
+  assert.ok(error instanceof HostUnavailable, String(error))
   assert.equal(error.reason, 'unreachable')
   assert.equal(error.dueAt, NOW + 30_000)
   return true

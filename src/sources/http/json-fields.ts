@@ -1,8 +1,8 @@
-import { isObject, type JsonObject } from '../../../lib/json-shape.ts'
-import { type Author, UNKNOWN_TIME } from '../../../records/fact.ts'
+import { isObject, type JsonObject } from '../../lib/json-shape.ts'
+import { type Author, UNKNOWN_TIME } from '../../records/fact.ts'
 
 /**
- * Reads single fields of a forge's JSON. A field that is missing or has another type counts as empty. Versions of Gitea and Forgejo
+ * Reads single fields of a host's JSON. A field that is missing or has another type counts as empty. Versions of Gitea and Forgejo
  * differ in the fields they send, and one unexpected field must not stop an export. For this reason the responses are not checked
  * against a schema (`src/wire/schema.ts`), which could only accept or reject each one as a whole.
  */
@@ -34,7 +34,7 @@ export const strings = (entry: Json, name: string): string[] =>
   list(entry, name).filter((each) => typeof each === 'string')
 
 /**
- * Returns a time in UTC, as archives have it; forges use the time zone of their server. Go writes the year 1 for a time that is not
+ * Returns a time in UTC, as archives have it; hosts use the time zone of their server. Go writes the year 1 for a time that is not
  * set, and Gitea writes 1970 for one that it never knew. Both are null.
  */
 export function timeOrNull(entry: Json, name: string): string | null {
@@ -42,7 +42,7 @@ export function timeOrNull(entry: Json, name: string): string | null {
   return Number.isNaN(time) || time <= 0 ? null : new Date(time).toISOString().replace('.000Z', 'Z')
 }
 
-/** Returns a required time, or UNKNOWN_TIME if the forge does not know it. */
+/** Returns a required time, or UNKNOWN_TIME if the host does not know it. */
 export const time = (entry: Json, name: string): string => timeOrNull(entry, name) ?? UNKNOWN_TIME
 
 /** The login of a deleted account. Gitea sends null for it, or `Ghost` with the id -1. */

@@ -1,13 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
-import type { Examination, Snapshot } from '../snapshot.ts'
-import { Unsupported, withNamedErrors } from './files/repository-errors.ts'
-import { hasIncludes, readSettings } from './files/repository-settings.ts'
-import { gitDirectoriesOf, type RepositoryDirectory } from './repository-directory.ts'
-import { type ExamineParts, examine } from './snapshot/examine.ts'
-import type { ScratchRepository } from './snapshot/scratch-repository.ts'
-import { takeSnapshot } from './snapshot/take-snapshot.ts'
+import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
+import type { Examination, RepositoryLocation, Snapshot } from '../../snapshot.ts'
+import { Unsupported, withNamedErrors } from '../files/repository-errors.ts'
+import { hasIncludes, readSettings } from '../files/repository-settings.ts'
+import { type ExamineParts, examine } from './examine.ts'
+import type { ScratchRepository } from './scratch-repository.ts'
+import { takeSnapshot } from './take-snapshot.ts'
 
 /**
  * A verified copy of a repository, with only its refs, objects and attributes, and a config of ours that still denies the same pushes.
@@ -18,30 +17,25 @@ export interface VerifiedCopy {
   snapshot: Snapshot
 }
 
-interface CopyParts extends ExamineParts {
-  examineSource(): Promise<Examination>
-  /** The directory for the copy, on the same file system: most of its files are hard links. */
-  scratch: string
-}
-
 /**
  * Takes a snapshot of a repository and hashes every object. Rejects with Unreadable, also if the repository includes
- * config files or uses objects of other repositories.
+ * config files or uses objects of other repositories. `scratch` is the directory for the copy, on the same file system: most of its
+ * files are hard links.
  */
 export async function makeVerifiedCopy(
-  directory: RepositoryDirectory,
-  { examineSource, scratch, ...parts }: CopyParts,
+  { dir, wikiDir, fullName: name }: RepositoryLocation,
+  scratch: string,
+  parts: Pick<ExamineParts, 'git' | 'signal'>,
 ): Promise<VerifiedCopy> {
   const { git, signal } = parts
-  const name = `${directory.owner}/${directory.name}`
-  for (const dir of gitDirectoriesOf(directory)) {
-    const settings = await withNamedErrors({ name, dir }, signal, () =>
-      readSettings(git, dir, signal),
+  for (const each of wikiDir === undefined ? [dir] : [dir, wikiDir]) {
+    const settings = await withNamedErrors({ name, dir: each }, signal, () =>
+      readSettings(git, each, signal),
     )
     // An include can name any file of this machine.
     if (hasIncludes(settings)) throw new Unsupported(name, 'its config includes other files')
   }
-  const examination = await examineSource()
+  const examination = await examine({ dir, wikiDir, fullName: name }, parts)
   // It is not known to whom objects of other repositories belong.
   for (const part of [examination.repository, examination.wiki])
     if (part?.hasExternalObjects)
@@ -54,7 +48,7 @@ export async function makeVerifiedCopy(
       await hashPackedObjects(git, part, signal)
     await readAll(snapshot)
     const location = { dir: repository.dir, wikiDir: wiki?.dir, fullName: name }
-    return { examination: await examine(location, { git, signal }), snapshot }
+    return { examination: await examine(location, parts), snapshot }
   } catch (error) {
     await snapshot.remove()
     throw error

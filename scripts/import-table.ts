@@ -78,7 +78,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
       ...['src/blobs', 'src/git', 'src/lib'],
     ],
     entries: [
-      ...['check-archive.ts', 'compare/compare.ts', 'compare/comparison-page.ts', 'convert.ts'],
+      ...['compare/compare.ts', 'compare/comparison-page.ts', 'convert.ts'],
       ...['finish/finish-dump.ts', 'list-people.ts', 'restore-archive.ts', 'summarize-archive.ts'],
       'verify-archive.ts',
     ],

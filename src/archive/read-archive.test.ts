@@ -13,8 +13,8 @@ import {
 import { BlobNotFound, type BlobStore, type ByteRange } from '../blobs/blob-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import { readArchive } from './copy-archive.ts'
-import { crc32Combine } from './crc32-combine.ts'
 import { planArchive, type StoredSegment } from './plan-archive.ts'
+import { crc32Combine } from './write-segment.ts'
 
 const SEGMENTS = [
   [file('schema.json', Buffer.from('{"version":"1.0.1"}'))],

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
-import { batchesOf } from '../lib/batches.ts'
+import { batchesOf } from '../lib/chunks.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { repositoriesToExport } from '../migrations/export-store.ts'
 import {

@@ -1,8 +1,9 @@
 import type { ManifestLoss } from '../archive/manifest.ts'
 import { GitFailed } from '../git/git-process.ts'
+import { LimitedLines } from '../lib/limited-lines.ts'
+import { type Loss, Losses } from '../lib/losses.ts'
 import type { FactKind, FactsByKind } from '../records/fact-kinds.ts'
 import type { Snapshot } from '../sources/snapshot.ts'
-import type { Report } from './report.ts'
 
 /**
  * The content of one input, or of several that `mergeReaders` merged. It is unpacked in a work directory on the file system of the
@@ -100,4 +101,45 @@ export async function* writeRepositories(
         if (!(error instanceof GitFailed)) throw error
         yield { fullName: each.fullName, errors: [error.message] }
       }
+}
+
+/** Collects what a conversion loses, by kind, and warnings about single objects. */
+export class Report {
+  readonly #warnings: LimitedLines
+  readonly #losses = new Losses()
+  /** Lines for the user that are not about a loss, such as what to do next. */
+  readonly notes: string[] = []
+  /** What was lost when the inputs were made. */
+  readonly lostBefore: ManifestLoss[] = []
+
+  /** Warnings of one kind are passed to `onWarning` only up to a limit; further ones are counted. */
+  constructor(onWarning: (text: string) => void) {
+    this.#warnings = new LimitedLines(({ text }) => onWarning(text))
+  }
+
+  warn(kind: string, text: string): void {
+    this.#warnings.add(kind, text)
+  }
+
+  /** Counts objects of a kind, such as `reactions`, that the target cannot represent. */
+  lost(kind: string, count = 1, example?: string): void {
+    this.#losses.add(kind, count, ...(example === undefined ? [] : [example]))
+  }
+
+  /** Counts a record that cannot be used as lost, and warns about it. */
+  lostRecord(kind: string, why: string): void {
+    this.warn(kind, `${why}; the record is skipped`)
+    this.lost(kind, 1, why)
+  }
+
+  /** Returns what was lost so far, sorted by kind. */
+  losses(): Loss[] {
+    return this.#losses.all()
+  }
+
+  /** Ends the warnings with how many were left out, and returns the losses. */
+  end(): Loss[] {
+    this.#warnings.end()
+    return this.losses()
+  }
 }

@@ -4,7 +4,7 @@ import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { csvLine } from '../formats/csv.ts'
-import type { FormatReader, FormatWriter, Written } from '../formats/format.ts'
+import type { FormatReader, FormatWriter, Report, Written } from '../formats/format.ts'
 import { readGitHubArchive } from '../formats/github-archive/read-github-archive.ts'
 import {
   type GitLabParts,
@@ -13,7 +13,6 @@ import {
 } from '../formats/gitlab-export/read-gitlab-export.ts'
 import { makeWorkDirectory, sweepWorkDirectories } from '../formats/output.ts'
 import type { PeopleMap } from '../formats/people.ts'
-import type { Report } from '../formats/report.ts'
 import { unpackArchive } from '../formats/unpack-archive.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { FactKind, FactsByKind } from '../records/fact-kinds.ts'

@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { listRecordFiles } from '../formats/unpack-archive.ts'
 import { type LimitedLine, LimitedLines } from '../lib/limited-lines.ts'
-import { isFactKind } from '../records/read-records.ts'
 import {
+  isFactKind,
   type OrganizationRecord,
   type RepositoryRecord,
   readRecordFile,
   type UserRecord,
-} from '../records/record-file.ts'
+} from '../records/read-records.ts'
 import { findLinks, pathInArchive, type RecordLink } from '../records/record-urls.ts'
 
 const noRecords = () => ({

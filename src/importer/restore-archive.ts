@@ -19,14 +19,13 @@ import {
   syncTree,
   undoAndThrow,
 } from '../formats/output.ts'
-import { extractionLimits, safeEntries } from '../formats/safe-entries.ts'
-import { unpackArchive } from '../formats/unpack-archive.ts'
+import { extractionLimits, safeEntries, unpackArchive } from '../formats/unpack-archive.ts'
 import type { Git } from '../git/git.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { formatRecordCount } from '../lib/losses.ts'
 import { oneLine } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
-import type { RepositoryRecord } from '../records/record-file.ts'
+import type { RepositoryRecord } from '../records/read-records.ts'
 import { pathInArchive } from '../records/record-urls.ts'
 import { parseDescription } from '../sources/description.ts'
 import type { Snapshot } from '../sources/snapshot.ts'

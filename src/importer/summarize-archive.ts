@@ -15,10 +15,10 @@ import {
   isOfGroup,
   projectName,
 } from '../formats/gitlab-export/read-gitlab-export.ts'
-import { NOT_UNPACKED, safeEntries } from '../formats/safe-entries.ts'
+import { NOT_UNPACKED, safeEntries } from '../formats/unpack-archive.ts'
 import { anyObject, type JsonObject, parseJson } from '../lib/json-shape.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
-import { kindOfFile, readRecordFile } from '../records/record-file.ts'
+import { kindOfFile, readRecordFile } from '../records/read-records.ts'
 import { decodeUtf8 } from '../sources/refs.ts'
 
 /** The keys are those of `godwit show --json`. */

@@ -14,8 +14,8 @@ import {
 import { gitHost } from '../../test/support/git-host.ts'
 import { archiveOfHost } from '../../test/support/host-archive.ts'
 import type { Manifest } from '../archive/manifest.ts'
+import { checkArchive } from '../formats/github-archive/compare-manifest.ts'
 import { createGit } from '../git/git.ts'
-import { checkArchive } from './check-archive.ts'
 import { verifyArchive } from './verify-archive.ts'
 
 interface RepositoryRecord {

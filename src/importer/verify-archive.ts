@@ -5,6 +5,7 @@ import { MANIFEST_PATH, type Manifest, ManifestInvalid } from '../archive/manife
 import type { Folder } from '../archive/read-folder.ts'
 import { unsafePath } from '../archive/tar-header.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
+import { Report } from '../formats/format.ts'
 import {
   checkRepositories,
   describeSkipped,
@@ -23,7 +24,6 @@ import {
   readGitLabExport,
 } from '../formats/gitlab-export/read-gitlab-export.ts'
 import { readdirIfExists } from '../formats/output.ts'
-import { Report } from '../formats/report.ts'
 import { type Unpacked, unpackArchive } from '../formats/unpack-archive.ts'
 import type { Git } from '../git/git.ts'
 import { hasCode } from '../lib/errno.ts'
@@ -31,7 +31,7 @@ import { parseJson } from '../lib/json-shape.ts'
 import { limitLines } from '../lib/limited-lines.ts'
 import { formatRecordCount, sumLosses } from '../lib/losses.ts'
 import { formatCount } from '../lib/quantities.ts'
-import { kindOfFile } from '../records/record-file.ts'
+import { kindOfFile } from '../records/read-records.ts'
 import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
 
 /**

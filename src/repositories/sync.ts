@@ -8,7 +8,7 @@ import {
   replaceMemberships,
 } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
-import { batchesOf } from '../lib/batches.ts'
+import { batchesOf } from '../lib/chunks.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { isName } from '../lib/names.ts'
 import type {

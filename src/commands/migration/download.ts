@@ -3,7 +3,11 @@ import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ArchiveDamaged } from '../../archive/unreadable-archive.ts'
 import type { DownloadTarget } from '../../client/download-archive.ts'
-import { type CheckMethod, checkArchive, checkGzip } from '../../importer/check-archive.ts'
+import {
+  type CheckMethod,
+  checkArchive,
+  checkGzip,
+} from '../../formats/github-archive/compare-manifest.ts'
 import { writeChunk } from '../../lib/chunks.ts'
 import { formatBytes } from '../../lib/quantities.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { batchesOf } from '../../lib/batches.ts'
+import { batchesOf } from '../../lib/chunks.ts'
 import { mapConcurrent } from '../../lib/map-concurrent.ts'
 import type { IssueComment } from '../../records/issue.ts'
 import type { PullRequest } from '../../records/pull-request.ts'

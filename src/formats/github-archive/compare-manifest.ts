@@ -2,22 +2,31 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type {
-  Manifest,
-  ManifestFile,
-  ManifestGit,
-  ManifestRepository,
+import { ByteReader, gunzip } from '../../archive/gunzip.ts'
+import {
+  MANIFEST_PATH,
+  type Manifest,
+  type ManifestFile,
+  type ManifestGit,
+  type ManifestRepository,
+  parseManifest,
 } from '../../archive/manifest.ts'
 import { ARCHIVE_HEAD, ARCHIVE_TAIL_LENGTH, CLOSING_BLOCK } from '../../archive/plan-archive.ts'
-import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
+import { readEntries, textOf } from '../../archive/read-entries.ts'
+import {
+  ArchiveDamaged,
+  ArchiveRefused,
+  UnreadableArchive,
+} from '../../archive/unreadable-archive.ts'
+import type { Bytes } from '../../blobs/blob-store.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { limitLines } from '../../lib/limited-lines.ts'
-import { kindOfFile } from '../../records/record-file.ts'
+import { kindOfFile } from '../../records/read-records.ts'
 import { decodeRefs } from '../../sources/refs.ts'
 import type { Examination, ExaminedRepository } from '../../sources/snapshot.ts'
-import { IS_OBJECT } from '../safe-entries.ts'
-import type { TarChecksum } from '../unpack-archive.ts'
+import { IS_OBJECT, type TarChecksum } from '../unpack-archive.ts'
 
 const MAX_DIFFERENCES = 10
 
@@ -200,4 +209,41 @@ export async function digestOf(
   const stream = createReadStream(file, { ...range, highWaterMark: CHUNK_BYTES })
   await pipeline(stream, digest, { signal })
   return digest.digest('hex')
+}
+
+/** How an archive was checked: only by its gzip checksum, or also by the digests in its manifest. */
+export type CheckMethod = 'gzip' | 'digests'
+
+/**
+ * Checks every byte without unpacking and without git: the gzip checksum, and for an archive of Godwit also its tar format and the
+ * digest of each repository. Throws ArchiveDamaged.
+ */
+export async function checkArchive(file: string, signal: AbortSignal): Promise<CheckMethod> {
+  const manifest = await findManifest(file, signal)
+  if (!manifest) return 'gzip'
+  const compared = await compareSegments(file, manifest, signal)
+  if ('incomparable' in compared) return 'gzip'
+  const [first, ...others] = compared.differing
+  if (first === undefined) return 'digests'
+  const more = others.length > 0 ? ` and ${others.length} more` : ''
+  throw new ArchiveDamaged(`${first}${more}: the bytes differ from the exported ones (SHA-256)`, 0)
+}
+
+/** Checks only the gzip checksum of a stream. Throws ArchiveDamaged. */
+export async function checkGzip(archive: Bytes, signal: AbortSignal): Promise<void> {
+  const gzip = new ByteReader(Readable.from(archive, { highWaterMark: 1, signal }))
+  for await (const _ of gunzip(gzip));
+}
+
+/** Returns undefined for an archive of another program, of which only the gzip checksum is checked. */
+async function findManifest(file: string, signal: AbortSignal): Promise<Manifest | undefined> {
+  let found: Manifest | undefined
+  try {
+    for await (const entry of readEntries(createReadStream(file), { signal }))
+      if (entry.path === MANIFEST_PATH) found = parseManifest(await textOf(entry))
+  } catch (error) {
+    if (found || !(error instanceof UnreadableArchive)) throw error
+    await checkGzip(createReadStream(file), signal)
+  }
+  return found
 }

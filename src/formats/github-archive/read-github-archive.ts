@@ -13,9 +13,8 @@ import { parseJson, type Shape } from '../../lib/json-shape.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import { isFactKind, readFact, readList } from '../../records/read-records.ts'
 import { type Repository, UNKNOWN_REPOSITORY } from '../../records/repository.ts'
-import type { FormatReader, FoundFile } from '../format.ts'
+import type { FormatReader, FoundFile, Report } from '../format.ts'
 import { readdirIfExists } from '../output.ts'
-import type { Report } from '../report.ts'
 import { listRecordFiles, type Unpacked } from '../unpack-archive.ts'
 import {
   type CheckOptions,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { anyObject, measureJson } from '../../lib/json-shape.ts'
-import type { Report } from '../report.ts'
+import type { Report } from '../format.ts'
 import { MAX_JSON_BYTES } from './constants.ts'
 import { isJson, type Json } from './read-fields.ts'
 

@@ -7,8 +7,7 @@ import type { IssueEvent, Reaction } from '../../records/issue.ts'
 import { decodeSegment } from '../../records/parse-urls.ts'
 import type { AttachedTo, Attachment } from '../../records/release.ts'
 import type { Label, Milestone } from '../../records/repository.ts'
-import { UNKNOWN_HOST } from '../format.ts'
-import type { Report } from '../report.ts'
+import { type Report, UNKNOWN_HOST } from '../format.ts'
 import { EMOJI_BY_REACTION } from './constants.ts'
 import {
   actionOf,

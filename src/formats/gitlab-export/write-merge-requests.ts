@@ -1,5 +1,5 @@
 import { GitFailed } from '../../git/git-process.ts'
-import { batchesOf } from '../../lib/batches.ts'
+import { batchesOf } from '../../lib/chunks.ts'
 import { mapConcurrent } from '../../lib/map-concurrent.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import {

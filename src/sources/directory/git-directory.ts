@@ -19,7 +19,6 @@ import { refuseExternalRefs } from './files/read-refs.ts'
 import { Damaged, fileErrorReason, orUnreadable } from './files/repository-errors.ts'
 import { refuseSpecialConfig, refuseSpecialFiles } from './files/special-files.ts'
 import { yieldIfDue } from './files/sync-fs.ts'
-import { findLfsObjects } from './find-lfs-objects.ts'
 import { addRights, type FindGitolite, gitoliteFinder, ownerRefusal } from './gitolite/rights.ts'
 import { createLayout, type LayoutOptions } from './layout/create-layout.ts'
 import { checkPushLocks, hasPushLock, reconcilePushLocks } from './locks/push-lock.ts'
@@ -35,7 +34,7 @@ import {
   repositoryExists,
   wikiRefusal,
 } from './repository-directory.ts'
-import { serveFetch } from './serve-fetch.ts'
+import { findLfsObjects, serveFetch } from './serve-fetch.ts'
 import { examine, SNAPSHOT_FORMAT } from './snapshot/examine.ts'
 import { SharedLfs } from './snapshot/lfs-objects.ts'
 import { warningOfExamination } from './snapshot/snapshot-warning.ts'

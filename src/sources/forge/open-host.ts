@@ -1,4 +1,4 @@
-import { batchesOf } from '../../lib/batches.ts'
+import { batchesOf } from '../../lib/chunks.ts'
 import { ForgeRequestFailed, isNotFound, undefinedIf } from '../forge-errors.ts'
 import type { LfsPointer } from '../snapshot.ts'
 import type { RepositoryName } from '../source.ts'

@@ -8,12 +8,13 @@ import { readRegularFile } from '../files/regular-file.ts'
 import { fileErrorReason } from '../files/repository-errors.ts'
 import { preciseStat } from '../files/sync-fs.ts'
 import type { RepositoryDirectory } from '../repository-directory.ts'
-import type { CompiledConf, Rule } from './compiled-conf.ts'
 import {
+  type CompiledConf,
   compiledFile,
   isLogin,
   type LoadedConf,
   loadConf,
+  type Rule,
   throwUnreadableConf,
   unreadableRights,
   withMembers,

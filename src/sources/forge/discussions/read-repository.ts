@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { batchesOf } from '../../../lib/batches.ts'
+import { batchesOf } from '../../../lib/chunks.ts'
 import { mapConcurrent } from '../../../lib/map-concurrent.ts'
 import type { Batch, Group, StoredGroups } from '../../discussions.ts'
 import { ForgeUnavailable } from '../../forge-errors.ts'

@@ -69,7 +69,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     ],
     entries: [
       ...['check-segments.ts', 'export-archive.ts', 'export-migration.ts', 'make-segment.ts'],
-      ...['own-store.ts', 'read-digest.ts', 'scratch.ts', 'segment-threads.ts', 'sweep.ts'],
+      ...['own-store.ts', 'read-digest.ts', 'scratch.ts', 'segment-threads.ts'],
     ],
   },
   'src/importer': {
@@ -161,7 +161,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     entries: ['blob-store.ts', 'disk.ts', 's3.ts', 'watch-errors.ts'],
   },
   'src/db': { imports: ['schema', 'src/lib'] },
-  'src/git': { imports: ['src/lib'], entries: ['git-process.ts', 'git.ts', 'installed-git.ts'] },
+  'src/git': { imports: ['src/lib'], entries: ['git-process.ts', 'git.ts'] },
   'src/wire': { imports: [] },
   'src/lib': { imports: [] },
   schema: { imports: [], entries: ['0001-tables.ts', 'step.ts', 'steps.ts'] },

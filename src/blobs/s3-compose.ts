@@ -1,4 +1,4 @@
-import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { mapConcurrent } from '../lib/turns.ts'
 import type { BlobPart, ByteRange } from './blob-store.ts'
 import { abortOptions, asBlobNotFound, type Bucket, objectOf, openObject } from './s3-bucket.ts'
 import { PART_POOL, putObject, type Upload, uploadParts } from './s3-upload.ts'

@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import { batchesOf } from '../lib/chunks.ts'
-import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { mapConcurrent } from '../lib/turns.ts'
 import { changeState, migrationById } from '../migrations/export-store.ts'
 import { reconcileLocksOf } from '../migrations/locks.ts'
 import { logNotExported, type OutcomeLog } from '../migrations/log-outcome.ts'

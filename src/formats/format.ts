@@ -1,7 +1,6 @@
 import type { ManifestLoss } from '../archive/manifest.ts'
 import { GitFailed } from '../git/git-process.ts'
-import { LimitedLines } from '../lib/limited-lines.ts'
-import { type Loss, Losses } from '../lib/losses.ts'
+import { LimitedLines, type Loss, Losses } from '../lib/findings.ts'
 import type { FactKind, FactsByKind } from '../records/fact-kinds.ts'
 import type { Snapshot } from '../sources/snapshot.ts'
 

@@ -1,4 +1,4 @@
-import { LimitedLines } from '../lib/limited-lines.ts'
+import { LimitedLines } from '../lib/findings.ts'
 import { isEmail, isForeignName } from '../lib/names.ts'
 import { UserError } from '../lib/user-error.ts'
 import { type CsvRow, parseCsv } from './csv.ts'

@@ -3,7 +3,7 @@ import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { FormatReader } from '../formats/format.ts'
 import { NOT_UNPACKED, safeEntries } from '../formats/unpack-archive.ts'
-import { LimitedLines } from '../lib/limited-lines.ts'
+import { LimitedLines } from '../lib/findings.ts'
 import type { Author } from '../records/fact.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../records/fact-kinds.ts'
 import type { Team } from '../records/people.ts'
@@ -104,11 +104,8 @@ class PeopleTally {
 
   #countsFor(author: Author): number[] {
     const login = author ?? 'ghost'
-    const known = this.#people.get(login.toLowerCase())
-    if (known) return known.wrote
-    const wrote = COLUMNS.map(() => 0)
-    this.#people.set(login.toLowerCase(), { login, wrote })
-    return wrote
+    const person = () => ({ login, wrote: COLUMNS.map(() => 0) })
+    return this.#people.getOrInsertComputed(login.toLowerCase(), person).wrote
   }
 
   sorted() {

@@ -1,7 +1,7 @@
 import { exportHandlers } from '../exporter/export-migration.ts'
+import { sweepOrphans } from '../exporter/own-store.ts'
 import { createScratch, sweepScratch } from '../exporter/scratch.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
-import { sweepOrphans } from '../exporter/sweep.ts'
 import { offsetTimestamps } from '../http/rendering.ts'
 import { webhookPayload } from '../http/routes/webhooks/webhook-json.ts'
 import { repeatedly } from '../lib/timers.ts'

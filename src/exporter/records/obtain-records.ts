@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Db } from '../../db/database.ts'
 import { LeaseTaken, releaseLease, renewLease, whileRenewing } from '../../db/lease-store.ts'
-import { type Loss, Losses } from '../../lib/losses.ts'
+import { type Loss, Losses } from '../../lib/findings.ts'
 import type { ExportTask, MigrationOptions } from '../../migrations/migration.ts'
 import { migrationOwner } from '../../migrations/migration-store.ts'
 import {

@@ -9,7 +9,7 @@ import type { ManifestFile } from '../../archive/manifest.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import { onChunk } from '../../lib/chunks.ts'
 import { codeOf } from '../../lib/errno.ts'
-import { type Loss, Losses } from '../../lib/losses.ts'
+import { type Loss, Losses } from '../../lib/findings.ts'
 import { type SortedRows, sortedRows } from '../../lib/sorted-rows.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import { type FactsByKind, ISSUE_TRACKER_KINDS } from '../../records/fact-kinds.ts'
@@ -207,8 +207,8 @@ export async function buildRows(
     people.addUsers(group.facts.users)
     for (const { file, size } of group.files) {
       const folder = folderOf(file)
-      const digest = digests.get(folder) ?? createHash('sha256').update(`${folder}\n`)
-      digests.set(folder, digest.update(`${file}\n${size}\n`))
+      const newDigest = () => createHash('sha256').update(`${folder}\n`)
+      digests.getOrInsertComputed(folder, newDigest).update(`${file}\n${size}\n`)
     }
     access = group.teams ?? access
     for (const { kind, count, examples } of group.lost ?? []) losses.add(kind, count, ...examples)

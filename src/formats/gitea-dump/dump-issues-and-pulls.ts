@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { batchesOf } from '../../lib/chunks.ts'
-import { mapConcurrent } from '../../lib/map-concurrent.ts'
+import { mapConcurrent } from '../../lib/turns.ts'
 import type { IssueComment } from '../../records/issue.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import { type DumpContext, dumpReactions, dumpTriage, poster } from './dump-context.ts'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { formatRecordCount } from '../../lib/losses.ts'
+import { formatRecordCount } from '../../lib/findings.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import { oneLine } from '../../lib/terminal-text.ts'

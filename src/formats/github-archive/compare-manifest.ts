@@ -22,7 +22,7 @@ import {
 } from '../../archive/unreadable-archive.ts'
 import type { Bytes } from '../../blobs/blob-store.ts'
 import { ifExists } from '../../lib/errno.ts'
-import { limitLines } from '../../lib/limited-lines.ts'
+import { limitLines } from '../../lib/findings.ts'
 import { kindOfFile } from '../../records/read-records.ts'
 import { decodeRefs } from '../../sources/refs.ts'
 import type { Examination, ExaminedRepository } from '../../sources/snapshot.ts'

@@ -18,7 +18,7 @@ import {
   text,
   time,
   timeOrNull,
-} from './read-fields.ts'
+} from './read-relations.ts'
 import { positionOf, readReviews } from './read-reviews.ts'
 import { type ProjectOptions, ProjectSpool } from './read-spool.ts'
 import type { ProjectNames } from './read-text.ts'

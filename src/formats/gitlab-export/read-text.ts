@@ -1,4 +1,4 @@
-import { decodeSegment } from '../../records/parse-urls.ts'
+import { decodeSegment } from '../../records/record-urls.ts'
 import { rewriteOutsideCode } from '../find-code.ts'
 
 /** What texts of a project refer to, and the new names and numbers of these. */

@@ -1,6 +1,6 @@
 import { GitFailed } from '../../git/git-process.ts'
 import { batchesOf } from '../../lib/chunks.ts'
-import { mapConcurrent } from '../../lib/map-concurrent.ts'
+import { mapConcurrent } from '../../lib/turns.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import {
   branchRef,

@@ -43,10 +43,7 @@ export class Project extends RepositoryFacts {
 
   /** Returns the id of an account in this export, and assigns one at the first call. */
   userId(author: Author): number {
-    const key = keyOf(author)
-    const id = this.#ids.get(key) ?? this.#ids.size + 1
-    this.#ids.set(key, id)
-    return id
+    return this.#ids.getOrInsertComputed(keyOf(author), () => this.#ids.size + 1)
   }
 
   /** Returns the new login. */

@@ -7,7 +7,7 @@ import {
 } from '../../formats/gitea-dump/pull-heads.ts'
 import { digestOf } from '../../formats/github-archive/compare-manifest.ts'
 import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
-import { mapConcurrent } from '../../lib/map-concurrent.ts'
+import { mapConcurrent } from '../../lib/turns.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../../records/fact-kinds.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import { decodeUtf8, type Ref, resolvedRefs } from '../../sources/refs.ts'

@@ -19,7 +19,7 @@ import { refuseExternalRefs } from './files/read-refs.ts'
 import { Damaged, fileErrorReason, orUnreadable } from './files/repository-errors.ts'
 import { refuseSpecialConfig, refuseSpecialFiles } from './files/special-files.ts'
 import { yieldIfDue } from './files/sync-fs.ts'
-import { addRights, type FindGitolite, gitoliteFinder, ownerRefusal } from './gitolite/rights.ts'
+import { addRights, type FindGitolite, gitoliteFinder, ownerRefusal } from './gitolite/gitolite.ts'
 import { createLayout, type LayoutOptions } from './layout/create-layout.ts'
 import { checkPushLocks, hasPushLock, reconcilePushLocks } from './locks/push-lock.ts'
 import { readMembersFile } from './members-file.ts'
@@ -98,7 +98,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     read: (call: RepositoryCall) => Promise<T>,
   ): Promise<T> {
     const { dir } = await directoryOf(tree, repository)
-    return orUnreadable(dir, signal, async () => {
+    return orUnreadable({ dir }, signal, async () => {
       await refuseExternalRefs({ dir, name: `${repository.owner}/${repository.name}` })
       await refuseSpecialFiles({ dir }, { git, signal })
       return read({ dir, signal, timeoutMs: VIEW_TIMEOUT_MS })
@@ -117,7 +117,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     directoryOf: async (repository) => (await directoryOf(tree, repository)).dir,
     async facts(repository, previous, signal) {
       const directory = await directoryOf(tree, repository)
-      return orUnreadable(directory.dir, signal, async () => {
+      return orUnreadable({ dir: directory.dir }, signal, async () => {
         const facts = await readRepositoryFacts(git, directory, previous, signal)
         const gitolite = await tree.findGitolite()
         return gitolite ? addRights(facts, await gitolite.rights(directory)) : facts
@@ -125,7 +125,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     },
     async checkGitAccess(repository) {
       const { dir } = await directoryOf(tree, repository)
-      await orUnreadable(dir, undefined, async () => {
+      await orUnreadable({ dir }, undefined, async () => {
         const { uid } = await stat(dir)
         if (uid === process.getuid?.()) return
         await refuseSpecialConfig({ dir }, { git })
@@ -149,11 +149,13 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     },
     async serveFetch(repository, fetch) {
       const directory = await namedDirectoryOf(tree, repository)
-      return orUnreadable(directory.dir, fetch.signal, () => serveFetch(git, directory, fetch))
+      return orUnreadable({ dir: directory.dir }, fetch.signal, () =>
+        serveFetch(git, directory, fetch),
+      )
     },
     async findLfsObjects(repository, request) {
       const directory = await namedDirectoryOf(tree, repository)
-      return orUnreadable(directory.dir, request.signal, () =>
+      return orUnreadable({ dir: directory.dir }, request.signal, () =>
         findLfsObjects({ git, sharedLfs }, directory, request),
       )
     },
@@ -289,7 +291,7 @@ async function existingDirectories(
 ): Promise<RepositoryDirectory[]> {
   const directories: RepositoryDirectory[] = []
   for (const directory of layout.directoriesOf(repository))
-    if (await orUnreadable(directory.dir, undefined, () => existsEvenIfDamaged(directory)))
+    if (await orUnreadable({ dir: directory.dir }, undefined, () => existsEvenIfDamaged(directory)))
       directories.push(directory)
   if (directories.length === 0) readRoot(root)
   return directories

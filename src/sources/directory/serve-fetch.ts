@@ -46,8 +46,6 @@ export async function serveFetch(
     timeoutMs: LONG_TIMEOUT_MS,
     firstByteTimeoutMs: FIRST_BYTE_TIMEOUT_MS,
     isLowPriority: true,
-    // Git would print advice about our empty graft file to every client.
-    config: { 'advice.graftFileDeprecated': 'false' },
   })
 }
 

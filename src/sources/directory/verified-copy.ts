@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
 import type { Examination, Snapshot } from '../snapshot.ts'
-import { Unsupported, withNamedErrors } from './files/repository-errors.ts'
+import { orUnreadable, Unsupported } from './files/repository-errors.ts'
 import { hasIncludes, readSettings } from './files/repository-settings.ts'
 import { gitDirectoriesOf, type RepositoryDirectory } from './repository-directory.ts'
 import { type ExamineParts, examine } from './snapshot/examine.ts'
@@ -35,9 +35,7 @@ export async function makeVerifiedCopy(
   const { git, signal } = parts
   const name = `${directory.owner}/${directory.name}`
   for (const dir of gitDirectoriesOf(directory)) {
-    const settings = await withNamedErrors({ name, dir }, signal, () =>
-      readSettings(git, dir, signal),
-    )
+    const settings = await orUnreadable({ name, dir }, signal, () => readSettings(git, dir, signal))
     // An include can name any file of this machine.
     if (hasIncludes(settings)) throw new Unsupported(name, 'its config includes other files')
   }
@@ -71,7 +69,7 @@ async function hashPackedObjects(
   const call = { dir, signal, timeoutMs: LONG_TIMEOUT_MS }
   // This is what `git verify-pack` runs.
   for (const { path } of files.filter(({ kind }) => kind === 'pack'))
-    await withNamedErrors(repository, signal, () =>
+    await orUnreadable(repository, signal, () =>
       git.run(['index-pack', '--verify', join(dir, path)], call),
     )
 }

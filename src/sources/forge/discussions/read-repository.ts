@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { batchesOf } from '../../../lib/chunks.ts'
-import { mapConcurrent } from '../../../lib/map-concurrent.ts'
+import { mapConcurrent } from '../../../lib/turns.ts'
 import type { Batch, Group, StoredGroups } from '../../discussions.ts'
 import { ForgeUnavailable } from '../../forge-errors.ts'
 import { repositoryPath } from '../client/forge-address.ts'

@@ -21,7 +21,7 @@ import {
 } from './read-relations.ts'
 import { positionOf, readReviews } from './read-reviews.ts'
 import { type ProjectOptions, ProjectSpool } from './read-spool.ts'
-import type { ProjectNames } from './read-text.ts'
+import type { ProjectNames } from './rewrite-text.ts'
 
 /** Settings that only GitLab has. All other relations that are not read are reported as lost. */
 const SETTINGS = [

@@ -23,7 +23,7 @@ import { spoolProject } from './read-facts.ts'
 import { People } from './read-people.ts'
 import { type Json, openRelations, text } from './read-relations.ts'
 import type { UploadedFile } from './read-spool.ts'
-import { type ProjectNames, rewriteText } from './read-text.ts'
+import { type ProjectNames, rewriteFromGitLab } from './rewrite-text.ts'
 
 export interface GitLabParts extends ReaderParts {
   /** The path that the user gave. Most exports have no other name for their project. */
@@ -97,7 +97,7 @@ export async function readGitLabExport(
   async function* facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
     if (kind === 'repositories') yield built.repository as FactsByKind[K]
     const rewrite = (value: unknown) =>
-      typeof value === 'string' ? rewriteText(value, names, projects) : value
+      typeof value === 'string' ? rewriteFromGitLab(value, names, projects) : value
     for (const [, fact] of rows.all<FactsByKind[K]>(kind)) {
       const key = kind === 'milestones' ? 'description' : 'body'
       yield key in fact ? { ...fact, [key]: rewrite((fact as unknown as Json)[key]) } : fact

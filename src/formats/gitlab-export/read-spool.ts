@@ -23,7 +23,7 @@ import {
   time,
   timeOrNull,
 } from './read-relations.ts'
-import { UPLOAD } from './read-text.ts'
+import { UPLOAD } from './rewrite-text.ts'
 
 export interface ProjectOptions {
   /** `OWNER/NAME` that the project gets. */

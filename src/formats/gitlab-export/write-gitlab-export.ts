@@ -16,6 +16,7 @@ import { moveDurably, refuseExisting, syncTree } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
 import { RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
 import { MAX_JSON_BYTES } from './constants.ts'
+import { rewriteForGitLab } from './rewrite-text.ts'
 import {
   commitNotes,
   featureRecord,
@@ -27,7 +28,6 @@ import {
 } from './write-discussions.ts'
 import { mergeRequests } from './write-merge-requests.ts'
 import { Project } from './write-project.ts'
-import { rewriteText } from './write-text.ts'
 import { type ExportFile, findUploads, releases } from './write-uploads.ts'
 
 export interface GitLabExportOptions {
@@ -168,7 +168,7 @@ async function openProject(parts: ExportParts) {
     },
   }
   const here = fullName.toLowerCase()
-  const text = (body: string | null) => (body ? rewriteText(body, here, targets) : '')
+  const text = (body: string | null) => (body ? rewriteForGitLab(body, here, targets) : '')
   const project = new Project(parts.repository, { ...parts, text })
   return { project, uploads: [...uploads.values()], linkedUrls }
 }

@@ -17,20 +17,12 @@ import { NeedsGit } from '../files/repository-errors.ts'
 const MAX_BYTES = 100_000
 const MAX_FILES = 100
 
-interface SmallRepository {
-  /** The object files by path. */
-  contents: ReadonlyMap<string, Buffer>
-  /** The time of the newest commit, as `newestCommit` returns it. */
-  newest: string | undefined
-}
-
 /**
- * Reads the object files of a small repository into memory, and checks that every object that its refs reach is present. Returns
- * undefined if the repository is larger, or if anything is unusual, missing or damaged: then git decides, and explains what is wrong.
+ * Reads the object files of a small repository into memory, by path, and checks that every object that its refs reach is present.
+ * `newest` is the time of the newest commit. Returns undefined if the repository is larger, or if anything is unusual, missing or
+ * damaged: then git decides, and explains what is wrong.
  */
-export async function readSmallRepository(
-  found: ExaminedRepository,
-): Promise<SmallRepository | undefined> {
+export async function readSmallRepository(found: ExaminedRepository) {
   const { objectFiles, objectFormat } = found
   const size = objectFiles.reduce((sum, file) => sum + file.size, 0)
   const isOrdinary = !found.hasExternalObjects && found.lfsObjects.length === 0

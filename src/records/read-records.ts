@@ -1,4 +1,4 @@
-import { anyObject, list, parseJson, type Shape, text } from '../lib/json-shape.ts'
+import { list, only, parseJson, type Shape, text } from '../lib/json-shape.ts'
 import { isForeignName } from '../lib/names.ts'
 import { type FactKind, type FactsByKind, RECORDS } from './fact-kinds.ts'
 import { boolean, optional, string, url } from './record-fields.ts'
@@ -76,18 +76,6 @@ function shapeOf(kind: string): Shape<unknown> {
   return (value, at) => {
     if (isFactKind(kind)) anyRecord(value, at)
     return value
-  }
-}
-
-/** An object with these fields, which have the same names as in the archive. Other fields are left out. */
-function only<T extends Record<string, Shape<unknown>>>(
-  fields: T,
-): Shape<{ [K in keyof T]: ReturnType<T[K]> }> {
-  const shapes = Object.entries(fields)
-  return (value, at) => {
-    const found = anyObject(value, at)
-    const read = shapes.map(([key, shape]) => [key, shape(found[key], at ? `${at}.${key}` : key)])
-    return Object.fromEntries(read)
   }
 }
 

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createSegmentThreads } from '../src/exporter/segment-threads.ts'
-import { mapConcurrent } from '../src/lib/map-concurrent.ts'
+import { mapConcurrent } from '../src/lib/turns.ts'
 import type { DataPaths } from '../src/service/data-paths.ts'
 import type { RepositoryName } from '../src/sources/source.ts'
 

@@ -68,7 +68,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     ],
     entries: [
       ...['check-segments.ts', 'export-archive.ts', 'export-migration.ts', 'make-segment.ts'],
-      ...['own-store.ts', 'read-digest.ts', 'scratch.ts', 'segment-threads.ts', 'sweep.ts'],
+      ...['own-store.ts', 'read-digest.ts', 'scratch.ts', 'segment-threads.ts'],
     ],
   },
   'src/importer': {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { noise } from '../../test/support/archive-samples.ts'
-import { crc32Combine } from './crc32-combine.ts'
+import { crc32Combine } from './write-segment.ts'
 
 test('the CRC of two parts combines to that of the whole', () => {
   const whole = noise(70_000)

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { crc32Combine } from './crc32-combine.ts'
 import { TAR_BLOCK } from './tar-header.ts'
-import { type Segment, storedBlocks } from './write-segment.ts'
+import { crc32Combine, type Segment, storedBlocks } from './write-segment.ts'
 
 /** A segment in the blob store. */
 export interface StoredSegment extends Omit<Segment, 'storedCrc32'> {

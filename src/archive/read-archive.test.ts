@@ -14,8 +14,8 @@ import { BlobNotFound, type BlobStore } from '../blobs/blob-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import type { ByteRange } from '../lib/bytes.ts'
 import { readArchive } from './copy-archive.ts'
-import { crc32Combine } from './crc32-combine.ts'
 import { planArchive, type StoredSegment } from './plan-archive.ts'
+import { crc32Combine } from './write-segment.ts'
 
 const SEGMENTS = [
   [file('schema.json', Buffer.from('{"version":"1.0.1"}'))],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { ArchiveEntry } from './read-entries.ts'
-import { withoutFolder } from './without-folder.ts'
+import { withoutFolder } from './read-folder.ts'
 
 async function* entriesOf(paths: readonly string[]): AsyncGenerator<ArchiveEntry> {
   for (const path of paths) {

@@ -1,5 +1,5 @@
 import type { ByteRange } from '../lib/bytes.ts'
-import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { mapConcurrent } from '../lib/turns.ts'
 import type { BlobPart } from './blob-store.ts'
 import { abortOptions, asBlobNotFound, type Bucket, objectOf, openObject } from './s3-bucket.ts'
 import { PART_POOL, putObject, type Upload, uploadParts } from './s3-upload.ts'

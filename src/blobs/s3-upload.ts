@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import type { CompletedPart } from '@aws-sdk/client-s3'
 import type { Bytes } from '../lib/bytes.ts'
 import { onChunk } from '../lib/chunks.ts'
-import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { mapConcurrent } from '../lib/turns.ts'
 import { BlobExists, type PutOptions } from './blob-store.ts'
 import { abortOptions, type Bucket, isS3Error, objectOf, promptOptions } from './s3-bucket.ts'
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { SummaryResponse } from '../client/responses.ts'
-import { sumLosses } from '../lib/losses.ts'
+import { sumLosses } from '../lib/findings.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
 import { type ClientContext, clientCommandsOf, printing, withClient } from './client-command.ts'

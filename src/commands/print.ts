@@ -1,7 +1,7 @@
 import { fchmodSync, fstatSync } from 'node:fs'
 import { addDiskFacts } from '../lib/disk-errors.ts'
 import { hasCode } from '../lib/errno.ts'
-import { formatRecordCount, type Loss } from '../lib/losses.ts'
+import { formatRecordCount, type Loss } from '../lib/findings.ts'
 import { formatRelativeTime } from '../lib/quantities.ts'
 import {
   escapeForTerminal,

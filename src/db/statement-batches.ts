@@ -1,4 +1,4 @@
-import { batchesOf } from '../lib/batches.ts'
+import { batchesOf } from '../lib/chunks.ts'
 import { nextTurn } from '../lib/turns.ts'
 
 /** Both engines limit the number of parameters of a statement. */

@@ -1,5 +1,6 @@
-import { batchesOf } from '../lib/batches.ts'
-import { mapConcurrent } from '../lib/map-concurrent.ts'
+import type { Db } from '../db/database.ts'
+import { batchesOf } from '../lib/chunks.ts'
+import { mapConcurrent } from '../lib/turns.ts'
 import { changeState, migrationById } from '../migrations/export-store.ts'
 import { reconcileLocksOf } from '../migrations/locks.ts'
 import { logNotExported, type OutcomeLog } from '../migrations/log-outcome.ts'
@@ -12,24 +13,29 @@ import {
   type MigrationJob,
   SEAL_ARCHIVE,
 } from '../migrations/migration.ts'
+import { migrationOwner } from '../migrations/migration-store.ts'
 import { type ReusedSegment, recordReused } from '../migrations/outcome-store.ts'
 import { outcomesOf } from '../migrations/outcomes.ts'
-import { namedRepositoriesOf } from '../migrations/repository-list-store.ts'
+import { namedRepositoriesOf, repositoriesAt } from '../migrations/repository-list-store.ts'
 import {
   type Examined,
   markSegmentsUsed,
   probablyUnchanged,
   recordExamination,
 } from '../migrations/segment-store.ts'
-import { type Job, PermanentError, type Queue, type Run } from '../queue/queue.ts'
+import { type Job, PermanentError, type Queue, RetryLater, type Run } from '../queue/queue.ts'
 import type { RepositorySummary } from '../repositories/facts-store.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
+import { AccountRemoved, RECENT, type RightsRefresher } from '../repositories/refresh-rights.ts'
+import { findByNameAsMap } from '../repositories/repository-store.ts'
+import { RightsUnavailable } from '../repositories/rights-unavailable.ts'
+import { refreshRepositories } from '../repositories/sync.ts'
+import type { Source } from '../sources/source.ts'
 import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
 import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
 import { enqueueExports } from './export-small-repositories.ts'
 import type { SegmentMaker } from './make-segment.ts'
 import type { RecordsParts } from './records/obtain-records.ts'
-import { type ExportRightsParts, refreshExportRights } from './refresh-export-rights.ts'
 
 export interface BeginParts extends ReuseParts, ExportRightsParts {
   queue: Queue
@@ -158,4 +164,37 @@ async function findUnchanged(
     }
   })
   return unchanged
+}
+
+interface ExportRightsParts {
+  db: Db
+  source: Source
+  now: () => number
+  /** Updates the permissions of accounts from the forge. Undefined if no forge is configured. */
+  rights: RightsRefresher | undefined
+}
+
+/**
+ * Updates the permissions of the migration's owner from the forge and, if `position` is given, the facts about the repository at
+ * that position of the migration. Every job that reads repositories calls this first. Does nothing if no forge is configured.
+ * Throws RetryLater if the forge is unavailable, and PermanentError if the account was deleted or suspended there: another account
+ * may have its login by now.
+ */
+export async function refreshExportRights(
+  { db, source, now, rights }: ExportRightsParts,
+  { migrationId, position }: { migrationId: number; position?: number },
+): Promise<void> {
+  if (!rights) return
+  const owner = await migrationOwner(db, migrationId)
+  try {
+    if (owner) await rights.refresh(owner, RECENT)
+    if (position === undefined) return
+    const repositories = await repositoriesAt(db, migrationId, [position])
+    const names = repositories.map(({ owner, name }) => ({ owner: owner.login, name }))
+    await refreshRepositories({ db, source, now }, names, await findByNameAsMap(db, names))
+  } catch (error) {
+    if (error instanceof AccountRemoved) throw new PermanentError(error.message, { cause: error })
+    if (!(error instanceof RightsUnavailable)) throw error
+    throw new RetryLater(error.message, { cause: error, dueAt: error.retryAt })
+  }
 }

@@ -18,7 +18,7 @@ import { releaseAllJobs } from '../queue/embedded.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { exportHandlers } from './export-migration.ts'
-import { sweepOrphans } from './sweep.ts'
+import { sweepOrphans } from './own-store.ts'
 
 const SITE = { 'alice/site': 'one' }
 const TWO = { ...SITE, 'alice/blog': 'one' }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
-import { batchesOf } from '../lib/batches.ts'
-import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { batchesOf } from '../lib/chunks.ts'
+import { mapConcurrent } from '../lib/turns.ts'
 import { repositoriesToExport } from '../migrations/export-store.ts'
 import {
   batchOfMigration,

@@ -263,12 +263,6 @@ function kindOf(error: Error): PlainError['kind'] {
   return error instanceof BlobsUnavailable ? 'blobs-unavailable' : 'other'
 }
 
-interface RepositoryCheck {
-  bytes: number
-  /** A problem that does not prevent an export. */
-  warning: string | null
-}
-
 /** A store that reads the bytes of a segment and discards them. */
 const DISCARDING_STORE = {
   async put(_key, bytes) {
@@ -277,12 +271,12 @@ const DISCARDING_STORE = {
   delete: async () => {},
 } satisfies Partial<BlobStore>
 
-/** Verifies a repository as its first export would. Rejects with Unreadable if an export would fail. */
+/** Verifies a repository as its first export would. Rejects with Unreadable if an export would fail; a warning does not prevent one. */
 export async function checkRepository(
   parts: Omit<MakerParts, 'blobs'>,
   repository: RepositoryName,
   signal: AbortSignal,
-): Promise<RepositoryCheck> {
+) {
   const blobs = DISCARDING_STORE as unknown as BlobStore
   const maker = createSegmentMaker({ ...parts, blobs })
   const options = { repository, key: 'check', lastVerified: undefined, storedFingerprints: [] }

@@ -3,7 +3,7 @@ import { SegmentDamaged } from '../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { type BlobStore, type ComposingStore, isComposing } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
-import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { mapConcurrent } from '../lib/turns.ts'
 import { endMigration } from '../migrations/end-migration.ts'
 import {
   type ExportedRepository,

@@ -8,10 +8,9 @@ import { exportScene, outcomesByName, sweep } from '../../test/support/export-sc
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import { archiveSegments } from '../migrations/archive-store.ts'
 import { migrationById } from '../migrations/export-store.ts'
-import { claimBlobStore, ownerKey, ownStoreProbe } from './own-store.ts'
+import { claimBlobStore, ownerKey, ownStoreProbe, sweepOrphans } from './own-store.ts'
 import { sweepScratch } from './scratch.ts'
 import { lostSegments } from './seal-archive.ts'
-import { sweepOrphans } from './sweep.ts'
 
 const REPOSITORIES = { 'alice/site': 'one', 'alice/blog': 'one' }
 const HOUR = 3_600_000

@@ -13,8 +13,7 @@ import type { Snapshot } from '../sources/snapshot.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { compareFiles, compareRepository, compareSegment } from './compare-manifest.ts'
 import { findRepositories } from './find-repositories.ts'
-import type { RepositoryContent } from './format.ts'
-import type { Report } from './report.ts'
+import type { Report, RepositoryContent } from './format.ts'
 import type { Unpacked } from './unpack-archive.ts'
 
 /** Returns undefined for an archive of another program, which has no manifest. Throws ManifestInvalid. */

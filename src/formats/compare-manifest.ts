@@ -1,21 +1,27 @@
+import { createReadStream } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import type {
-  Manifest,
-  ManifestFile,
-  ManifestGit,
-  ManifestRepository,
+import { Readable } from 'node:stream'
+import { ByteReader, gunzip } from '../archive/gunzip.ts'
+import {
+  MANIFEST_PATH,
+  type Manifest,
+  type ManifestFile,
+  type ManifestGit,
+  type ManifestRepository,
+  parseManifest,
 } from '../archive/manifest.ts'
 import { ARCHIVE_HEAD, ARCHIVE_TAIL_LENGTH, CLOSING_BLOCK } from '../archive/plan-archive.ts'
-import { ArchiveRefused } from '../archive/unreadable-archive.ts'
+import { readEntries, textOf } from '../archive/read-entries.ts'
+import { ArchiveDamaged, ArchiveRefused, UnreadableArchive } from '../archive/unreadable-archive.ts'
+import type { Bytes } from '../lib/bytes.ts'
 import { ifExists } from '../lib/errno.ts'
 import { digestOf } from '../lib/file-digest.ts'
-import { limitLines } from '../lib/limited-lines.ts'
-import { kindOfFile } from '../records/record-file.ts'
+import { limitLines } from '../lib/findings.ts'
+import { kindOfFile } from '../records/read-records.ts'
 import { decodeRefs } from '../sources/refs.ts'
 import type { Examination, ExaminedRepository } from '../sources/snapshot.ts'
-import { IS_OBJECT } from './safe-entries.ts'
-import type { TarChecksum } from './unpack-archive.ts'
+import { IS_OBJECT, type TarChecksum } from './unpack-archive.ts'
 
 const MAX_DIFFERENCES = 10
 
@@ -184,4 +190,41 @@ async function isAsWritten(file: string, size: number): Promise<boolean> {
   await archive.read({ buffer: head, position: 0 })
   await archive.read({ buffer: closing, position: size - ARCHIVE_TAIL_LENGTH })
   return head.equals(ARCHIVE_HEAD) && closing.equals(CLOSING_BLOCK)
+}
+
+/** How an archive was checked: only by its gzip checksum, or also by the digests in its manifest. */
+export type CheckMethod = 'gzip' | 'digests'
+
+/**
+ * Checks every byte without unpacking and without git: the gzip checksum, and for an archive of Godwit also its tar format and the
+ * digest of each repository. Throws ArchiveDamaged.
+ */
+export async function checkArchive(file: string, signal: AbortSignal): Promise<CheckMethod> {
+  const manifest = await findManifest(file, signal)
+  if (!manifest) return 'gzip'
+  const compared = await compareSegments(file, manifest, signal)
+  if ('incomparable' in compared) return 'gzip'
+  const [first, ...others] = compared.differing
+  if (first === undefined) return 'digests'
+  const more = others.length > 0 ? ` and ${others.length} more` : ''
+  throw new ArchiveDamaged(`${first}${more}: the bytes differ from the exported ones (SHA-256)`, 0)
+}
+
+/** Checks only the gzip checksum of a stream. Throws ArchiveDamaged. */
+export async function checkGzip(archive: Bytes, signal: AbortSignal): Promise<void> {
+  const gzip = new ByteReader(Readable.from(archive, { highWaterMark: 1, signal }))
+  for await (const _ of gunzip(gzip));
+}
+
+/** Returns undefined for an archive of another program, of which only the gzip checksum is checked. */
+async function findManifest(file: string, signal: AbortSignal): Promise<Manifest | undefined> {
+  let found: Manifest | undefined
+  try {
+    for await (const entry of readEntries(createReadStream(file), { signal }))
+      if (entry.path === MANIFEST_PATH) found = parseManifest(await textOf(entry))
+  } catch (error) {
+    if (found || !(error instanceof UnreadableArchive)) throw error
+    await checkGzip(createReadStream(file), signal)
+  }
+  return found
 }

@@ -1,3 +1,5 @@
+import { UserError } from '../lib/user-error.ts'
+
 /** Returns one line of CSV (RFC 4180). Puts an apostrophe before text that a spreadsheet would interpret as a formula. */
 export function csvLine(cells: readonly (string | number)[]): string {
   return `${cells.map(csvCell).join(',')}\n`
@@ -9,7 +11,7 @@ function csvCell(value: string | number): string {
   return /[",;\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-export interface CsvRow {
+interface CsvRow {
   /** The number of its first line, from 1. */
   line: number
   cells: string[]
@@ -24,7 +26,7 @@ const COMMENT_OR_EMPTY = /(?:#[^\n]*|[ \t\r]*)(?:\n|$)/y
 /**
  * Yields the rows of a CSV file (RFC 4180), without empty lines and those that begin with `#`. A cell in quotes may have several lines.
  * Leaves out the apostrophe that `csvLine` writes. Cells are separated by semicolons if `hasSemicolons`, as some spreadsheets write them.
- * Throws an error that names the line whose quotes do not match.
+ * Throws UserError with the line whose quotes do not match.
  */
 export function* parseCsv(csv: string, { hasSemicolons = false } = {}): Generator<CsvRow> {
   const pattern = CELL[hasSemicolons ? ';' : ',']
@@ -44,7 +46,10 @@ export function* parseCsv(csv: string, { hasSemicolons = false } = {}): Generato
     const row: CsvRow = { line, cells: [] }
     for (let end = ''; !end.endsWith('\n'); ) {
       const cell = match(pattern)
-      if (!cell) throw new Error(`line ${row.line}: its quotes do not match`)
+      if (!cell)
+        throw new UserError(
+          `line ${row.line}: its quotes do not match; nothing of the file is used`,
+        )
       const [all, quoted, plain = '', separator = ''] = cell
       const value = quoted === undefined ? plain.trim() : quoted.replaceAll('""', '"')
       row.cells.push(value.replace(/^'(?=[=+@\t\r-])/, ''))

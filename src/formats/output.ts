@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { hasCode, ifExists } from '../lib/errno.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
-import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { mapConcurrent } from '../lib/turns.ts'
 import { UserError } from '../lib/user-error.ts'
 
 // Neither is valid as the name of an owner, on any git host. A directory has the first prefix until it is locked.

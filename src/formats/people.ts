@@ -1,7 +1,7 @@
-import { LimitedLines } from '../lib/limited-lines.ts'
+import { LimitedLines } from '../lib/findings.ts'
 import { isEmail, isForeignName } from '../lib/names.ts'
 import { UserError } from '../lib/user-error.ts'
-import { type CsvRow, parseCsv } from './csv.ts'
+import { parseCsv } from './csv.ts'
 
 /** An account on the target. */
 export interface MappedPerson {
@@ -31,7 +31,7 @@ export function parsePeopleCsv(csv: string, refusal: (login: string) => string |
   const limited = new LimitedLines(({ text }) => warnings.push(text))
   const hasSemicolons = HEADER.exec(csv.replace(/^\ufeff/, ''))?.[1] === ';'
   let titles: string[] = []
-  for (const { line, cells } of rowsOf(csv, hasSemicolons)) {
+  for (const { line, cells } of parseCsv(csv, { hasSemicolons })) {
     if (line === 1 && HEADER.test(`${cells[0]},`)) {
       titles = cells.map((title) => title.toLowerCase())
       continue
@@ -46,16 +46,6 @@ export function parsePeopleCsv(csv: string, refusal: (login: string) => string |
   }
   limited.end()
   return { people, warnings }
-}
-
-function rowsOf(csv: string, hasSemicolons: boolean): CsvRow[] {
-  try {
-    return [...parseCsv(csv, { hasSemicolons })]
-  } catch (error) {
-    throw new UserError(`${(error as Error).message}; nothing of the file is used`, {
-      cause: error,
-    })
-  }
 }
 
 /** Returns why a line is not one that a person would write, or undefined. */

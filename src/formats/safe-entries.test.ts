@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type PlainEntry, packEntries } from '../../test/support/command-line.ts'
-import { safeEntries } from './safe-entries.ts'
+import { safeEntries } from './unpack-archive.ts'
 
 const fileEntry = (path: string): PlainEntry => ({ path, kind: 'file', content: Buffer.from('a') })
 const three = packEntries(

@@ -4,8 +4,7 @@ import type { IssueOrPull } from '../records/fact.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../records/fact-kinds.ts'
 import type { RepositoryFile } from '../records/release.ts'
 import type { Milestone, Repository } from '../records/repository.ts'
-import type { Conversion, FormatReader } from './format.ts'
-import type { Report } from './report.ts'
+import type { Conversion, FormatReader, Report } from './format.ts'
 
 /** Returns a key for `SortedRows` that identifies a text. */
 export const hashKey = (text: string): number => hash('sha1', text, 'buffer').readUIntBE(0, 6)

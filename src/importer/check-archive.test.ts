@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
-import { checkGzip } from './check-archive.ts'
+import { checkGzip } from '../formats/compare-manifest.ts'
 
 const { signal } = new AbortController()
 const [first, second] = [gzipSync('hello '.repeat(1000)), gzipSync('world')]

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import { csvLine } from '../formats/csv.ts'
-import type { FormatReader, FormatWriter, Written } from '../formats/format.ts'
+import type { FormatReader, FormatWriter, Report, Written } from '../formats/format.ts'
 import { readGitHubArchive } from '../formats/github-archive/read-github-archive.ts'
 import {
   type GitLabParts,
@@ -12,7 +12,6 @@ import {
 } from '../formats/gitlab-export/read-gitlab-export.ts'
 import { makeWorkDirectory, sweepWorkDirectories } from '../formats/output.ts'
 import type { PeopleMap } from '../formats/people.ts'
-import type { Report } from '../formats/report.ts'
 import { unpackArchive } from '../formats/unpack-archive.ts'
 import type { Bytes } from '../lib/bytes.ts'
 import { UserError } from '../lib/user-error.ts'

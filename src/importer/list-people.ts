@@ -1,15 +1,14 @@
 import { textOf } from '../archive/read-entries.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import type { FormatReader } from '../formats/format.ts'
-import { NOT_UNPACKED, safeEntries } from '../formats/safe-entries.ts'
+import { NOT_UNPACKED, safeEntries } from '../formats/unpack-archive.ts'
 import type { Bytes } from '../lib/bytes.ts'
-import { LimitedLines } from '../lib/limited-lines.ts'
+import { LimitedLines } from '../lib/findings.ts'
 import type { Author } from '../records/fact.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../records/fact-kinds.ts'
 import type { Team } from '../records/people.ts'
 import type { PullRequest } from '../records/pull-request.ts'
-import { isFactKind, readFacts } from '../records/read-records.ts'
-import { kindOfFile } from '../records/record-file.ts'
+import { isFactKind, kindOfFile, readFacts } from '../records/read-records.ts'
 import type { ProtectedBranch, Repository } from '../records/repository.ts'
 import { notAnArchive } from './summarize-archive.ts'
 
@@ -105,11 +104,8 @@ class PeopleTally {
 
   #countsFor(author: Author): number[] {
     const login = author ?? 'ghost'
-    const known = this.#people.get(login.toLowerCase())
-    if (known) return known.wrote
-    const wrote = COLUMNS.map(() => 0)
-    this.#people.set(login.toLowerCase(), { login, wrote })
-    return wrote
+    const person = () => ({ login, wrote: COLUMNS.map(() => 0) })
+    return this.#people.getOrInsertComputed(login.toLowerCase(), person).wrote
   }
 
   sorted() {

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { listRecordFiles } from '../formats/unpack-archive.ts'
-import { type LimitedLine, LimitedLines } from '../lib/limited-lines.ts'
-import { isFactKind } from '../records/read-records.ts'
+import { type LimitedLine, LimitedLines } from '../lib/findings.ts'
 import {
+  isFactKind,
   type OrganizationRecord,
   type RepositoryRecord,
   readRecordFile,
   type UserRecord,
-} from '../records/record-file.ts'
+} from '../records/read-records.ts'
 import { findLinks, pathInArchive, type RecordLink } from '../records/record-urls.ts'
 
 const noRecords = () => ({
@@ -69,62 +69,27 @@ async function* readRecordFiles(
   }
 }
 
-/** Returns broken links of users, organizations and repositories, and URLs that two of them share. */
-export function brokenLinks(
+/** Returns URLs that several records share, and broken links, in another pass over the files. `urls` contains the URLs of all records. */
+export async function brokenLinks(
+  root: string,
   { users, organizations, repositories, hasUsers }: Records,
+  urls: ReadonlySet<string>,
   isInArchive: (path: string) => boolean,
-): LimitedLine[] {
-  const people = new Set([...users, ...organizations].map(({ url }) => url))
+): Promise<LimitedLine[]> {
   const found: LimitedLine[] = []
   const errors = new LimitedLines((line) => found.push(line))
   const byUrl = Map.groupBy([...users, ...organizations, ...repositories], ({ url }) => url)
   for (const [url, { length }] of byUrl)
     if (length > 1) errors.add('URLs', `${length} records have the URL ${url}`)
-  const checkPerson = (from: string, link: string) => {
-    if (hasUsers && !people.has(link))
-      errors.add('links to people', `${from} links to ${link}, who has no record`)
-  }
-  const checkPath = (from: string, link: string) => {
-    const path = pathInArchive(link)
-    if (path === undefined || !isInArchive(path))
-      errors.add('links into the archive', `${from} leads to ${link}, which is not in the archive`)
-  }
-  for (const { url, members } of organizations)
-    for (const member of members ?? []) checkPerson(`a member of ${url}`, member.user)
-  for (const repository of repositories) {
-    const { url, owner, collaborators, repository_topics, git_url, wiki_url } = repository
-    checkPerson(`the owner of ${url}`, owner)
-    for (const { user } of collaborators ?? []) checkPerson(`a collaborator of ${url}`, user)
-    for (const { creator } of repository_topics ?? [])
-      if (creator !== undefined) checkPerson(`the creator of a topic of ${url}`, creator)
-    for (const topic of repository_topics ?? [])
-      if (topic.repository !== undefined && topic.repository !== url)
-        errors.add('topics', `a topic of ${url} belongs to ${topic.repository}`)
-    checkPath(`git_url of ${url}`, git_url)
-    if (wiki_url !== undefined) checkPath(`wiki_url of ${url}`, wiki_url)
-  }
-  errors.end()
-  return found
-}
-
-/** Returns broken links of all other records, in another pass over the files. `urls` contains the URLs of all records. */
-export async function brokenRecordLinks(
-  root: string,
-  { repositories, hasUsers }: Records,
-  urls: ReadonlySet<string>,
-  isInArchive: (path: string) => boolean,
-): Promise<LimitedLine[]> {
   const labels = new Set(repositories.flatMap((each) => (each.labels ?? []).map(({ url }) => url)))
   const isValid = ({ url, to }: RecordLink): boolean => {
     if (to !== 'archive') return urls.has(url) || labels.has(url) || (to === 'person' && !hasUsers)
     const path = pathInArchive(url)
     return path !== undefined && isInArchive(path)
   }
-  const found: LimitedLine[] = []
-  const errors = new LimitedLines((line) => found.push(line))
   // `readRecords` has already reported invalid records.
   for await (const { file, kind, read } of readRecordFiles(root, () => {})) {
-    if ('error' in read || ['users', 'organizations', 'repositories'].includes(kind)) continue
+    if ('error' in read) continue
     for (const { index, value } of read.records)
       for (const link of findLinks(value)) {
         if (isValid(link)) continue

@@ -14,11 +14,11 @@ import {
   isOfGroup,
   projectName,
 } from '../formats/gitlab-export/read-gitlab-export.ts'
-import { NOT_UNPACKED, safeEntries } from '../formats/safe-entries.ts'
+import { NOT_UNPACKED, safeEntries } from '../formats/unpack-archive.ts'
 import type { Bytes } from '../lib/bytes.ts'
+import { LimitedLines } from '../lib/findings.ts'
 import { anyObject, type JsonObject, parseJson } from '../lib/json-shape.ts'
-import { LimitedLines } from '../lib/limited-lines.ts'
-import { kindOfFile, readRecordFile } from '../records/record-file.ts'
+import { kindOfFile, readRecordFile } from '../records/read-records.ts'
 import { decodeUtf8 } from '../sources/refs.ts'
 
 /** The keys are those of `godwit show --json`. */
@@ -174,9 +174,8 @@ class RepositoryCounter {
   async add(entry: ArchiveEntry): Promise<void> {
     const [, fullName, path] = IN_REPOSITORY.exec(entry.path) ?? []
     if (fullName === undefined || path === undefined) return
-    const empty = { summary: emptyRepository(fullName), refs: new Set<string>() }
-    const { summary, refs } = this.#found.get(fullName) ?? empty
-    this.#found.set(fullName, { summary, refs })
+    const empty = () => ({ summary: emptyRepository(fullName), refs: new Set<string>() })
+    const { summary, refs } = this.#found.getOrInsertComputed(fullName, empty)
     if (OBJECT.test(path)) summary.bytes += entry.size
     if (path.startsWith('refs/')) refs.add(path)
     else if (path.startsWith('lfs/objects/')) {

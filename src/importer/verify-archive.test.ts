@@ -14,8 +14,8 @@ import {
 import { gitHost } from '../../test/support/git-host.ts'
 import { archiveOfHost } from '../../test/support/host-archive.ts'
 import type { Manifest } from '../archive/manifest.ts'
+import { checkArchive } from '../formats/compare-manifest.ts'
 import { createGit } from '../git/git.ts'
-import { checkArchive } from './check-archive.ts'
 import { verifyArchive } from './verify-archive.ts'
 
 interface RepositoryRecord {
@@ -198,28 +198,28 @@ const FAULTS: Fault[] = [
     records(({ collaborators }) => {
       collaborators[0]!.user = NOBODY
     }),
-    /a collaborator of .*\/alice\/site links to .*\/nobody, who has no record/,
+    /repositories_000001\.json: \[0\]\.collaborators\[0\]\.user leads to .*\/nobody, which has no record/,
   ],
   [
     'an owner without a record',
     records((record) => {
       record.owner = NOBODY
     }),
-    /the owner of .*\/alice\/site links to .*\/nobody/,
+    /repositories_000001\.json: \[0\]\.owner leads to .*\/nobody, which has no record/,
   ],
   [
     'a link to a missing wiki',
     records((record) => {
       record.wiki_url = 'tarball://root/repositories/alice/other.wiki.git'
     }),
-    /wiki_url of .* leads to .*other\.wiki\.git, which is not in the archive/,
+    /\[0\]\.wiki_url leads to .*other\.wiki\.git, which is not in the archive/,
   ],
   [
     'a link out of the archive',
     records((record) => {
       record.wiki_url = 'tarball://root/../../../../../etc'
     }),
-    /wiki_url of .*which is not in the archive/,
+    /\[0\]\.wiki_url leads to .*which is not in the archive/,
   ],
   [
     'a wrong oid in the manifest',

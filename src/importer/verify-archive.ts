@@ -16,23 +16,22 @@ import {
   compareUploadedFiles,
   uploadDigests,
 } from '../formats/compare-manifest.ts'
+import { Report } from '../formats/format.ts'
 import {
   type GitLabParts,
   isGitLabExport,
   readGitLabExport,
 } from '../formats/gitlab-export/read-gitlab-export.ts'
 import { readdirIfExists } from '../formats/output.ts'
-import { Report } from '../formats/report.ts'
 import { type Unpacked, unpackArchive } from '../formats/unpack-archive.ts'
 import type { Git } from '../git/git.ts'
 import type { Bytes } from '../lib/bytes.ts'
 import { hasCode } from '../lib/errno.ts'
+import { formatRecordCount, limitLines, sumLosses } from '../lib/findings.ts'
 import { parseJson } from '../lib/json-shape.ts'
-import { limitLines } from '../lib/limited-lines.ts'
-import { formatRecordCount, sumLosses } from '../lib/losses.ts'
 import { formatCount } from '../lib/quantities.ts'
-import { kindOfFile } from '../records/record-file.ts'
-import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
+import { kindOfFile } from '../records/read-records.ts'
+import { brokenLinks, readRecords } from './records.ts'
 
 /**
  * A warning is something that a user should know and that does not make the archive invalid. The text of `verified` is the full name of
@@ -207,7 +206,6 @@ async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Findi
     (!hasGit && path.startsWith('repositories/')) ||
     damage !== undefined ||
     (unsafePath(path) === undefined && existsSync(join(root, path)))
-  for (const line of brokenLinks(records, isInArchive)) yield { level: 'error', ...line }
-  for (const line of await brokenRecordLinks(root, records, urls, isInArchive))
+  for (const line of await brokenLinks(root, records, urls, isInArchive))
     yield { level: 'error', ...line }
 }

@@ -21,3 +21,15 @@ export function writeChunk(stream: Writable, chunk: Uint8Array): Promise<boolean
   stream.write(chunk, (error) => resolve(!error))
   return promise.finally(() => stream.off('close', onClose))
 }
+
+/** Yields the items in order, `size` at a time; the last batch may be smaller. */
+export function* batchesOf<T>(items: Iterable<T>, size: number): Generator<T[]> {
+  let batch: T[] = []
+  for (const item of items) {
+    batch.push(item)
+    if (batch.length < size) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}

@@ -12,3 +12,7 @@ export function unwrapIPv4(address: string): string {
   const groups = match.slice(1).map((group) => Number.parseInt(group, 16))
   return groups.flatMap((group) => [group >> 8, group & 0xff]).join('.')
 }
+
+/** Returns whether requests to this host, which may be an IPv6 address with or without brackets, stay on this machine. */
+export const isLoopback = (host: string): boolean =>
+  /^(?:localhost|127\.[\d.]+|::1|\[::1\])$/.test(host)

@@ -31,18 +31,29 @@ export const anyObject: Shape<JsonObject> = (value, at) => {
   throw invalid(at, 'an object', value)
 }
 
-/** An object with exactly these fields. */
-export function object<T extends object>(fields: { [K in keyof T]: Shape<T[K]> }): Shape<T> {
-  const known = new Set(Object.keys(fields))
+type Shapes<T> = { [K in keyof T]: Shape<T[K]> }
+
+const fieldAt = (at: string, key: string): string => (at ? `${at}.${key}` : key)
+
+/** An object with these fields. Others are left out. */
+export function only<T extends object>(fields: Shapes<T>): Shape<T> {
+  const shapes = Object.entries<Shape<unknown>>(fields)
   return (value, at) => {
     const found = anyObject(value, at)
-    const field = (key: string) => (at ? `${at}.${key}` : key)
-    const read = [...known].map((key) => {
-      return [key, fields[key as keyof T](found[key], field(key))]
-    })
-    const extra = Object.entries(found).find(([key]) => !known.has(key))
-    if (extra) throw invalid(field(extra[0]), 'a known field', extra[1])
-    return Object.fromEntries(read) as T
+    return Object.fromEntries(
+      shapes.map(([key, shape]) => [key, shape(found[key], fieldAt(at, key))]),
+    ) as T
+  }
+}
+
+/** An object with exactly these fields. */
+export function object<T extends object>(fields: Shapes<T>): Shape<T> {
+  const read = only(fields)
+  return (value, at) => {
+    const known = read(value, at)
+    const extra = Object.entries(value as JsonObject).find(([key]) => !Object.hasOwn(fields, key))
+    if (extra) throw invalid(fieldAt(at, extra[0]), 'a known field', extra[1])
+    return known
   }
 }
 
@@ -55,7 +66,7 @@ export function objectWith<T extends object>(
     const isPresent = ([key]: [string, unknown]) =>
       (value as Record<string, unknown> | null)?.[key] !== undefined
     const present = Object.fromEntries(Object.entries(optional).filter(isPresent))
-    return object<T>({ ...fields, ...present } as { [K in keyof T]: Shape<T[K]> })(value, at)
+    return object({ ...fields, ...present } as Shapes<T>)(value, at)
   }
 }
 

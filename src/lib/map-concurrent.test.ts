@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mapConcurrent } from './map-concurrent.ts'
+import { mapConcurrent } from './turns.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 

@@ -26,11 +26,7 @@ export function sortedRows(file: string): SortedRows {
   const tableIds = new Map<string, number>()
   let arrivals = 0
 
-  function idOf(table: string): number {
-    const id = tableIds.get(table) ?? tableIds.size
-    tableIds.set(table, id)
-    return id
-  }
+  const idOf = (table: string) => tableIds.getOrInsertComputed(table, () => tableIds.size)
 
   const newest = (table: string, key: number): number | undefined =>
     (selectNewest.get(idOf(table), key) as { newest: number | null }).newest ?? undefined

@@ -1,7 +1,7 @@
 import { retryDeadlocks } from '../db/connect.ts'
 import type { AlsoWrite } from '../db/database.ts'
 import { InvalidRequest } from '../lib/request-errors.ts'
-import { waitAtMost } from '../lib/wait-at-most.ts'
+import { waitAtMost } from '../lib/timers.ts'
 import { endMigration } from './end-migration.ts'
 import { migrationById } from './export-store.ts'
 import { releaseLocks } from './lock-store.ts'

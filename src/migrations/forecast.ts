@@ -1,6 +1,6 @@
 import type { Scope } from '../accounts/account.ts'
-import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { formatBytes } from '../lib/quantities.ts'
+import { mapConcurrent } from '../lib/turns.ts'
 import { smallestFreeBytes } from '../queue/process-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'

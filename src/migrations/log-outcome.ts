@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import { describeMissing, isPartial } from '../lib/is-partial.ts'
+import { describeMissing, isPartial } from '../lib/describe-outcome.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { CANCELLED, type ExportTask } from './migration.ts'
 import { fullNameAt } from './repository-list-store.ts'

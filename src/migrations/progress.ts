@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
-import { isPartial } from '../lib/is-partial.ts'
-import { describeLosses } from '../lib/losses.ts'
+import { isPartial } from '../lib/describe-outcome.ts'
+import { describeLosses } from '../lib/findings.ts'
 import { summarizeNames } from '../lib/names.ts'
 import { formatBytes, formatCount, formatDuration } from '../lib/quantities.ts'
 import { mapInTurns } from '../lib/turns.ts'

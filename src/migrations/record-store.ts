@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import { rowsInPages } from '../db/statement-batches.ts'
 import type { Row } from '../db/tables.ts'
-import type { Loss } from '../lib/losses.ts'
+import type { Loss } from '../lib/findings.ts'
 import type { ExportTask, Migration } from './migration.ts'
 
 /** The stored records of one repository: the blob with their rows, and the segments of their files. */

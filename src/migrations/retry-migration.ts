@@ -1,7 +1,7 @@
 import type { Scope } from '../accounts/account.ts'
 import type { AlsoWrite } from '../db/database.ts'
-import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { type FieldError, InvalidRequest } from '../lib/request-errors.ts'
+import { mapConcurrent } from '../lib/turns.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import type { Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'

@@ -1,8 +1,8 @@
 import { count, type Shape } from '../lib/json-shape.ts'
 import type { EventSubject, IssueOrPull, RepositoryFact } from './fact.ts'
-import * as link from './parse-urls.ts'
 import * as field from './record-fields.ts'
 import type { RecordUrls } from './record-urls.ts'
+import * as link from './record-urls.ts'
 
 /** Archives use the names of emoji for these reactions, the REST API its own names. */
 const EMOJI_BY_REACTION = new Map([

@@ -1,8 +1,8 @@
 import { text } from '../lib/json-shape.ts'
 import { isEmail, isForeignName } from '../lib/names.ts'
 import type { TeamName } from './fact.ts'
-import { orNull, team } from './parse-urls.ts'
 import * as field from './record-fields.ts'
+import { orNull, team } from './record-urls.ts'
 
 /** The URL of a person or an organization, which is the key of its record. */
 const accountUrl = field.written((account: { login: string }, urls) => urls.person(account.login))

@@ -1,8 +1,8 @@
 import { oneOf, type Shape } from '../lib/json-shape.ts'
 import type { IssueOrPull, RepositoryFact } from './fact.ts'
 import { numberOf, reactionsTo, subjectUrl, triage } from './issue.ts'
-import * as link from './parse-urls.ts'
 import * as field from './record-fields.ts'
+import * as link from './record-urls.ts'
 
 export type PullRequestHead = ReturnType<typeof headRecord>
 const headRecord = field.record({

@@ -1,7 +1,7 @@
 import * as json from '../lib/json-shape.ts'
 import { toIsoTime } from '../lib/parse-time.ts'
 import { type Author, type TeamName, UNKNOWN_TIME } from './fact.ts'
-import * as link from './parse-urls.ts'
+import * as link from './record-urls.ts'
 import { type RecordUrls, urlInArchive } from './record-urls.ts'
 
 /** Reads a value of a record. Without `write`, the value is written as it is. */

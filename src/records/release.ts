@@ -1,9 +1,9 @@
 import { oneOf } from '../lib/json-shape.ts'
 import type { IssueOrPull, RepositoryFact } from './fact.ts'
 import { reactionsTo, readIssueOrPull } from './issue.ts'
-import * as link from './parse-urls.ts'
 import * as field from './record-fields.ts'
 import type { RecordUrls } from './record-urls.ts'
+import * as link from './record-urls.ts'
 
 const contentType = field.withDefault(field.string, 'application/octet-stream')
 

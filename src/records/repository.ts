@@ -1,8 +1,7 @@
 import { anyObject, count, oneOf } from '../lib/json-shape.ts'
 import { type RepositoryFact, UNKNOWN_TIME } from './fact.ts'
-import { id } from './parse-urls.ts'
 import * as field from './record-fields.ts'
-import { urlInArchive } from './record-urls.ts'
+import { id, urlInArchive } from './record-urls.ts'
 
 type RepositoryName = { owner: string; name: string }
 const fullNameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`

@@ -8,9 +8,9 @@ import {
   replaceMemberships,
 } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
-import { batchesOf } from '../lib/batches.ts'
-import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { batchesOf } from '../lib/chunks.ts'
 import { isName } from '../lib/names.ts'
+import { mapConcurrent } from '../lib/turns.ts'
 import type {
   ConfiguredMembers,
   FoundRepository,

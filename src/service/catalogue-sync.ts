@@ -7,8 +7,8 @@ import {
   renewLease,
   whileRenewing,
 } from '../db/lease-store.ts'
-import { mapConcurrent } from '../lib/map-concurrent.ts'
-import { repeatedly } from '../lib/repeatedly.ts'
+import { repeatedly } from '../lib/timers.ts'
+import { mapConcurrent } from '../lib/turns.ts'
 import { reconcileReleasedLocks } from '../migrations/locks.ts'
 import {
   ignoreRemoval,

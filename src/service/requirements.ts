@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs'
-import { createGit, type GitOptions } from '../git/git.ts'
-import { findGit } from '../git/installed-git.ts'
+import { createGit, findGit, type GitOptions } from '../git/git.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 

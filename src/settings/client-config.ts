@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { isLoopback } from '../lib/loopback.ts'
+import { isLoopback } from '../lib/ip-address.ts'
 import { isName } from '../lib/names.ts'
 import { ConfigError } from '../lib/user-error.ts'
 import { type Config, readConfig } from './config.ts'

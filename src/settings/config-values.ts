@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { isLoopback } from '../lib/loopback.ts'
+import { isLoopback } from '../lib/ip-address.ts'
 import { isName } from '../lib/names.ts'
 
 /** Each parser returns the value of a setting, or throws an Error whose message says what is expected. */

@@ -1,4 +1,4 @@
-import type { Loss } from '../lib/losses.ts'
+import type { Loss } from '../lib/findings.ts'
 import type { FactsByKind } from '../records/fact-kinds.ts'
 import type { RepositoryName } from './source.ts'
 

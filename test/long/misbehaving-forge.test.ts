@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
 import { readStateOf } from '../../src/sources/discussions.ts'
 import { ForgeClient } from '../../src/sources/forge/client/forge-client.ts'
-import { openFile } from '../../src/sources/http/open-file.ts'
 import { forgeDiscussions } from '../../src/sources/forge/discussions/forge-discussions.ts'
 import {
   FileDamaged,
@@ -11,6 +10,7 @@ import {
   HostServerError,
   HostUnavailable,
 } from '../../src/sources/host-errors.ts'
+import { openFile } from '../../src/sources/http/open-file.ts'
 import { type FakeForge, type Request, startForge } from '../support/forge/fake-forge.ts'
 import { addManyIssues, LONG_AGO } from '../support/forge/many-issues.ts'
 import { MemoryDiscussionStore } from '../support/forge/memory-discussion-store.ts'

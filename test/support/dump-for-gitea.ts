@@ -1,6 +1,5 @@
-import type { Written } from '../../src/formats/format.ts'
+import { Report, type Written } from '../../src/formats/format.ts'
 import { giteaDumpWriter } from '../../src/formats/gitea-dump/write-gitea-dump.ts'
-import { Report } from '../../src/formats/report.ts'
 import { type ConvertInput, type ConvertParts, convert } from '../../src/importer/convert.ts'
 
 export interface DumpParts

@@ -11,9 +11,13 @@ import { createDiskBlobStore } from '../../src/blobs/disk.ts'
 import type { Db } from '../../src/db/database.ts'
 import { type ExportParts, exportHandlers } from '../../src/exporter/export-migration.ts'
 import type { SegmentMaker } from '../../src/exporter/make-segment.ts'
-import { claimBlobStore, isOwnerMark } from '../../src/exporter/own-store.ts'
+import {
+  claimBlobStore,
+  isOwnerMark,
+  sweepArchives,
+  sweepSegments,
+} from '../../src/exporter/own-store.ts'
 import { readDigest, storedLength } from '../../src/exporter/read-digest.ts'
-import { sweepArchives, sweepSegments } from '../../src/exporter/sweep.ts'
 import type { SegmentContents } from '../../src/formats/github-archive/segment-contents.ts'
 import { archiveSegments } from '../../src/migrations/archive-store.ts'
 import { migrationById } from '../../src/migrations/export-store.ts'

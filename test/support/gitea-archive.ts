@@ -8,7 +8,7 @@ import type {
   ManifestGit,
   ManifestSegment,
 } from '../../src/archive/manifest.ts'
-import { IS_OBJECT } from '../../src/formats/safe-entries.ts'
+import { IS_OBJECT } from '../../src/formats/unpack-archive.ts'
 import type { FactKind, FactsByKind } from '../../src/records/fact-kinds.ts'
 import { splitIntoFiles } from '../../src/records/write-records.ts'
 import type { GitHost } from './git-host.ts'

@@ -1,4 +1,4 @@
-import { describeMissing } from '../../src/lib/is-partial.ts'
+import { describeMissing } from '../../src/lib/describe-outcome.ts'
 import { formatCount, formatNumber } from '../../src/lib/quantities.ts'
 
 export {

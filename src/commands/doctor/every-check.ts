@@ -1,4 +1,4 @@
-import { findGit } from '../../git/installed-git.ts'
+import { findGit } from '../../git/git.ts'
 import { openOidc } from '../../service/open-oidc.ts'
 import type { Config } from '../../settings/config.ts'
 import { temporaryGit } from '../temporary-directory.ts'

@@ -1,5 +1,5 @@
 import * as responses from '../../client/responses.ts'
-import { isPartial } from '../../lib/is-partial.ts'
+import { isPartial } from '../../lib/describe-outcome.ts'
 import { formatBytes, formatDuration, formatKib } from '../../lib/quantities.ts'
 import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
 import { formatTime } from '../print.ts'

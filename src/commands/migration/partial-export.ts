@@ -1,5 +1,5 @@
 import type { RepositoryProgressResponse, SummaryResponse } from '../../client/responses.ts'
-import { describeMissing, isPartial } from '../../lib/is-partial.ts'
+import { describeMissing, isPartial } from '../../lib/describe-outcome.ts'
 import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
 import { EXIT, UserError } from '../../lib/user-error.ts'
 import type { ClientContext } from '../client-command.ts'

@@ -4,9 +4,8 @@ import type {
   TotalsResponse,
 } from '../../client/responses.ts'
 import type { MigrationUpdate } from '../../client/watch-migration.ts'
-import { describeMissing, isPartial } from '../../lib/is-partial.ts'
+import { describeMissing, isPartial, shortReason } from '../../lib/describe-outcome.ts'
 import { formatBytes, formatDuration } from '../../lib/quantities.ts'
-import { shortReason } from '../../lib/short-reason.ts'
 import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
 import { UserError } from '../../lib/user-error.ts'
 import { type ClientCommands, type ClientContext, withClient } from '../client-command.ts'

@@ -12,7 +12,7 @@ import {
 import { type Fault, startForge } from '../../../test/support/forge/fake-forge.ts'
 import { BINARY, fillForge, PICTURE } from '../../../test/support/forge/filled-forge.ts'
 import { until } from '../../../test/support/wait-until.ts'
-import { describeLosses } from '../../lib/losses.ts'
+import { describeLosses } from '../../lib/findings.ts'
 import { cancelMigration } from '../../migrations/cancel-migration.ts'
 import { migrationById, repositoryToExport } from '../../migrations/export-store.ts'
 import { progressOf } from '../../migrations/progress.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Db } from '../../db/database.ts'
-import { LeaseTaken } from '../../db/lease-store.ts'
-import { type Loss, Losses } from '../../lib/losses.ts'
+import { LeaseTaken, releaseLease, renewLease, whileRenewing } from '../../db/lease-store.ts'
+import { type Loss, Losses } from '../../lib/findings.ts'
 import type { ExportTask, MigrationOptions } from '../../migrations/migration.ts'
 import { migrationOwner } from '../../migrations/migration-store.ts'
 import {
@@ -16,20 +16,27 @@ import {
   type SegmentRecord,
 } from '../../migrations/segment-store.ts'
 import { RetryLater } from '../../queue/queue.ts'
+import { leaseReading, storeBatch, storedDiscussions } from '../../repositories/discussion-store.ts'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
-import type { FileToFetch, Group } from '../../sources/discussions.ts'
+import {
+  type Discussions,
+  type FileToFetch,
+  type Group,
+  type ReadState,
+  readStateOf,
+} from '../../sources/discussions.ts'
 import { HostUnavailable } from '../../sources/host-errors.ts'
 import type { RepositoryName } from '../../sources/source.ts'
 import { findReusable, type ReuseParts } from '../check-segments.ts'
-import { type BuildRowsParts, buildRows, folderOf } from './build-rows.ts'
 import { writeFilesSegment } from './files-segment.ts'
 import {
-  type CurrentReading,
-  type ReadingParts,
-  type ReadOptions,
-  withDiscussions,
-} from './read-discussions.ts'
-import type { FilesContents, FilesFolder, RowsContents } from './record-rows.ts'
+  type BuildRowsParts,
+  buildRows,
+  type FilesContents,
+  type FilesFolder,
+  folderOf,
+  type RowsContents,
+} from './record-rows.ts'
 
 export interface RecordsParts extends ReadingParts, BuildRowsParts, ReuseParts {}
 
@@ -247,4 +254,58 @@ export async function markRecordsUsed(
   const used = await markSegmentsUsed(tx, keys, now)
   if (used.size !== new Set(keys).size)
     throw new Error('a segment of records was swept or is damaged')
+}
+
+interface ReadingParts {
+  db: Db
+  now: () => number
+  /** `url` has no trailing slash. */
+  forge: { url: string; discussions: Discussions }
+}
+
+interface ReadOptions {
+  repository: RepositoryName
+  /** The holder of the lease. After a crash, a reader with the same name may start again at once. Others must wait. */
+  reader: string
+  onProgress(progress: { read: number; total: number }): Promise<void>
+}
+
+/** A complete read. All of it is at least as new as `asOf`. */
+interface CurrentReading extends Pick<ReadState, 'stamp' | 'notes' | 'asOf'> {
+  stored: Awaited<ReturnType<typeof storedDiscussions>>
+  /** Renews the lease. Throws LeaseTaken if another reader has taken over. Then nothing may be recorded. */
+  renew(): Promise<void>
+}
+
+/**
+ * Updates the stored discussions of a repository batch by batch, and passes them to `use` while no other reader can change
+ * them. Throws LeaseTaken if another reader has the lease or takes over. The latter also aborts the signal that `use` gets.
+ */
+export async function withDiscussions<T>(
+  { db, now, forge }: ReadingParts,
+  { repository, reader, onProgress }: ReadOptions,
+  signal: AbortSignal,
+  use: (reading: CurrentReading, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { url, discussions } = forge
+  const lease = await leaseReading(db, url, repository, { reader, now: now() })
+  const renew = () => renewLease(db, lease, now())
+  const reading = whileRenewing({ db, lease, now, signal }, async (signal) => {
+    let stored = await storedDiscussions(db, url, repository)
+    const changes = await discussions.findChanges(repository, stored, signal)
+    let state = readStateOf(stored.cursor)
+    // If the stamp is unchanged, `asOf` stays that of the last read: the stamp does not cover everything that may change.
+    if (!state?.isComplete || state.stamp !== changes.stamp) {
+      for await (const batch of changes.batches()) {
+        await storeBatch(db, url, repository, batch, now(), lease)
+        await onProgress(batch.progress)
+      }
+      stored = await storedDiscussions(db, url, repository)
+      state = readStateOf(stored.cursor)
+      if (!state?.isComplete) throw new Error('the discussions were not read completely')
+    }
+    const { stamp, notes, asOf } = state
+    return use({ stored, stamp, notes, asOf, renew }, signal)
+  })
+  return reading.finally(() => releaseLease(db, lease).catch(() => {}))
 }

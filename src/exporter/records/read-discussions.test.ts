@@ -5,7 +5,7 @@ import { openDatabase } from '../../../test/support/databases.ts'
 import { LeaseTaken } from '../../db/lease-store.ts'
 import { leaseReading } from '../../repositories/discussion-store.ts'
 import type { Discussions } from '../../sources/discussions.ts'
-import { withDiscussions } from './read-discussions.ts'
+import { withDiscussions } from './obtain-records.ts'
 
 const repository = { owner: 'alice', name: 'site' }
 

@@ -1,19 +1,24 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash, randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { pipeline } from 'node:stream'
 import { crc32, createDeflateRaw, createInflateRaw } from 'node:zlib'
+import { nameKey } from '../../accounts/account.ts'
 import { SegmentDamaged } from '../../archive/copy-archive.ts'
 import type { ManifestFile } from '../../archive/manifest.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import { onChunk } from '../../lib/chunks.ts'
 import { codeOf } from '../../lib/errno.ts'
-import type { Loss } from '../../lib/losses.ts'
-import type { SortedRows } from '../../lib/sorted-rows.ts'
+import { type Loss, Losses } from '../../lib/findings.ts'
+import { type SortedRows, sortedRows } from '../../lib/sorted-rows.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import { type FactsByKind, ISSUE_TRACKER_KINDS } from '../../records/fact-kinds.ts'
-import type { User } from '../../records/people.ts'
+import { type User, unknownUser } from '../../records/people.ts'
+import { loginsIn } from '../../records/write-records.ts'
+import type { Group } from '../../sources/discussions.ts'
 
 /** The kinds of facts in groups, except people. */
-export const GROUP_KINDS = [
+const GROUP_KINDS = [
   'repositories',
   ...ISSUE_TRACKER_KINDS,
   'protected_branches',
@@ -37,7 +42,7 @@ export interface RowsByKind extends FactsByKind {
 }
 
 /** The facts of one kind within a blob: lines of JSON, deflated separately. */
-export interface Section {
+interface Section {
   kind: Kind
   start: number
   end: number
@@ -47,7 +52,7 @@ export interface Section {
 }
 
 /** Adds a fact, to be sorted by number or id. */
-export function addRow<K extends Kind>(rows: SortedRows, kind: K, fact: RowsByKind[K]): void {
+function addRow<K extends Kind>(rows: SortedRows, kind: K, fact: RowsByKind[K]): void {
   const { number, id } = fact as { number?: number; id?: number }
   rows.add(kind, number ?? id ?? 0, 0, fact)
 }
@@ -67,7 +72,7 @@ function* chunksOf(rows: SortedRows, kind: Kind): Generator<Buffer> {
 }
 
 /** Writes the facts of a repository as one blob with a section for each kind, so that each kind can be read alone. */
-export async function writeRows(
+async function writeRows(
   blobs: BlobStore,
   key: string,
   rows: SortedRows,
@@ -168,4 +173,101 @@ export interface FilesContents {
   files: ManifestFile[]
   /** The files that are missing in the segment, each with the reason. */
   missing: Loss[]
+}
+
+export interface BuildRowsParts {
+  blobs: BlobStore
+  /** A directory for data that does not fit into memory. */
+  scratch: string
+}
+
+/**
+ * Writes all facts of a repository and its owner as one blob, with a fact for each user that they refer to. In the result, `files`
+ * has a digest of the list of files in each folder, or null if there are none.
+ */
+export async function buildRows(
+  { blobs, scratch }: BuildRowsParts,
+  fullName: string,
+  owner: Group,
+  groups: AsyncIterable<Group>,
+  signal: AbortSignal,
+) {
+  const key = randomUUID()
+  const file = join(scratch, `rows-${key}`)
+  await using _ = { [Symbol.asyncDispose]: () => rm(file, { force: true }) }
+  using rows = sortedRows(file)
+  const people = new PeopleCollector()
+  const digests = new Map<FilesFolder, Hash>()
+  const losses = new Losses()
+  let access: NonNullable<Group['teams']> = []
+
+  people.addUsers(owner.facts.users)
+  for await (const group of groups) {
+    signal.throwIfAborted()
+    people.addUsers(group.facts.users)
+    for (const { file, size } of group.files) {
+      const folder = folderOf(file)
+      const newDigest = () => createHash('sha256').update(`${folder}\n`)
+      digests.getOrInsertComputed(folder, newDigest).update(`${file}\n${size}\n`)
+    }
+    access = group.teams ?? access
+    for (const { kind, count, examples } of group.lost ?? []) losses.add(kind, count, ...examples)
+    for (const kind of GROUP_KINDS)
+      for (const fact of group.facts[kind] ?? []) {
+        people.addNamed(loginsIn(kind, fact))
+        addRow(rows, kind, fact)
+      }
+  }
+  for (const each of owner.facts.organizations ?? []) {
+    people.addMembers(loginsIn('organizations', each), each.login)
+    addRow(rows, 'organizations', each)
+  }
+  for (const team of owner.facts.teams ?? []) {
+    const found = access.find(({ slug }) => slug === team.slug)
+    if (!found && owner.unlistedTeams?.includes(team.slug)) continue
+    const permissions = found ? [{ repository: fullName, access: found.access }] : []
+    people.addMembers(loginsIn('teams', team), team.organization)
+    addRow(rows, 'teams', { ...team, permissions })
+  }
+  for (const [kind, user] of people.all()) addRow(rows, kind, user)
+  const digestOf = (folder: FilesFolder) => digests.get(folder)?.digest('hex') ?? null
+  const files = { attachments: digestOf('attachments'), release_assets: digestOf('release_assets') }
+  return { ...(await writeRows(blobs, key, rows, signal)), files, losses: losses.all() }
+}
+
+/** Collects the logins that facts refer to, and the known users. */
+class PeopleCollector {
+  readonly #known = new Map<string, User>()
+  readonly #named = new Map<string, string>()
+  readonly #members = new Map<string, string>()
+  readonly #organizations = new Set<string>()
+
+  addUsers(users: readonly User[] | undefined): void {
+    for (const user of users ?? []) this.#known.set(nameKey(user.login), user)
+  }
+
+  addNamed(logins: Iterable<string>): void {
+    for (const login of logins) this.#named.set(nameKey(login), login)
+  }
+
+  addMembers(logins: Iterable<string>, organization: string): void {
+    this.#organizations.add(nameKey(organization))
+    for (const login of logins) this.#members.set(nameKey(login), login)
+  }
+
+  /** Yields all users that facts refer to, except organizations, which have their own records with the same address. */
+  *all(): Generator<['users' | 'members', User]> {
+    const userOf = (key: string, login: string) => this.#known.get(key) ?? unknownUser(login)
+    for (const [key, login] of this.#named)
+      if (!this.#organizations.has(key)) yield ['users', userOf(key, login)]
+    for (const [key, login] of this.#members)
+      if (!this.#organizations.has(key) && !this.#named.has(key))
+        yield ['members', userOf(key, login)]
+  }
+}
+
+export function folderOf(file: string): FilesFolder {
+  const folder = FILES_FOLDERS.find((each) => file.startsWith(`${each}/`))
+  if (!folder) throw new Error(`not an attachment or release asset: ${file}`)
+  return folder
 }

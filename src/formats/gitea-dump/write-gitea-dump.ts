@@ -2,14 +2,19 @@ import { existsSync } from 'node:fs'
 import { mkdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type OidsByRef, readOidsByRef, setHead } from '../../git/commits-and-refs.ts'
-import { formatRecordCount } from '../../lib/losses.ts'
+import { formatRecordCount } from '../../lib/findings.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import { oneLine } from '../../lib/terminal-text.ts'
 import { UserError } from '../../lib/user-error.ts'
 import type { Release } from '../../records/release.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
-import { type Conversion, type FormatWriter, writeRepositories } from '../format.ts'
+import {
+  type Conversion,
+  type FormatWriter,
+  reportDetachedHead,
+  writeRepositories,
+} from '../format.ts'
 import {
   linkOrCopy,
   moveDurably,
@@ -19,7 +24,6 @@ import {
   syncTree,
   urlName,
 } from '../output.ts'
-import { reportDetachedHead } from '../report.ts'
 import { chooseDestinations } from './choose-destinations.ts'
 import {
   contextFactory,

@@ -21,9 +21,8 @@ import {
   readManifest,
 } from '../check-repositories.ts'
 import { CHANGED, NOT_IN_MANIFEST, refuseEdited, uploadDigests } from '../compare-manifest.ts'
-import type { FormatReader, FoundFile } from '../format.ts'
+import type { FormatReader, FoundFile, Report } from '../format.ts'
 import { readdirIfExists } from '../output.ts'
-import type { Report } from '../report.ts'
 import { listRecordFiles, type Unpacked } from '../unpack-archive.ts'
 
 /** Clients such as `gh gei` ask for two archives of a repository: one of its git data, and one of its records. */

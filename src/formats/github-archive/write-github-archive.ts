@@ -289,8 +289,8 @@ class ArchiveWriter {
       report.lostRecord(kind, `${repository}: ${found.missing}`)
       return undefined
     }
-    const first = this.#uploadFolders.get(dirname(path)) ?? { repository, file: found.file }
-    this.#uploadFolders.set(dirname(path), first)
+    const own = () => ({ repository, file: found.file })
+    const first = this.#uploadFolders.getOrInsertComputed(dirname(path), own)
     const isOwn = first.repository === repository
     // Several repositories of one input can have an attachment in common.
     if (!isOwn && first.file === found.file) return path

@@ -1,7 +1,7 @@
 import { isSha } from '../../git/commits-and-refs.ts'
 import type { IssueOrPull } from '../../records/fact.ts'
 import type { IssueEvent } from '../../records/issue.ts'
-import { actionOf, child, isJson, type Json, list, text, time } from './read-fields.ts'
+import { actionOf, child, isJson, type Json, list, text, time } from './read-relations.ts'
 import type { ProjectSpool } from './read-spool.ts'
 
 /** Old exports have GitLab's numbers instead of the names of actions. */

@@ -4,7 +4,7 @@ import { isEmail, isForeignName } from '../../lib/names.ts'
 import { type IssueOrPull, MAX_ITEM_NUMBER, NO_COMMIT, UNKNOWN_TIME } from '../../records/fact.ts'
 import { unknownUser } from '../../records/people.ts'
 import { emptyProtection, type Repository } from '../../records/repository.ts'
-import type { Report } from '../report.ts'
+import type { Report } from '../format.ts'
 import { ACCESS_LEVELS, FEATURE, VISIBILITY } from './constants.ts'
 import { addEvents, lastOf, stateChanges } from './read-events.ts'
 import {
@@ -18,10 +18,10 @@ import {
   text,
   time,
   timeOrNull,
-} from './read-fields.ts'
+} from './read-relations.ts'
 import { positionOf, readReviews } from './read-reviews.ts'
 import { type ProjectOptions, ProjectSpool } from './read-spool.ts'
-import type { ProjectNames } from './read-text.ts'
+import type { ProjectNames } from './rewrite-text.ts'
 
 /** Settings that only GitLab has. All other relations that are not read are reported as lost. */
 const SETTINGS = [

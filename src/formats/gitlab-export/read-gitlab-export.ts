@@ -13,19 +13,16 @@ import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import type { Repository } from '../../records/repository.ts'
 import { decodeUtf8 } from '../../sources/refs.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import type { ReaderParts } from '../check-repositories.ts'
-import { checkRepositories } from '../check-repositories.ts'
-import type { FormatReader, RepositoryContent } from '../format.ts'
+import { checkRepositories, type ReaderParts } from '../check-repositories.ts'
+import type { FormatReader, Report, RepositoryContent } from '../format.ts'
 import { uuidFrom } from '../output.ts'
 import type { MappedPerson } from '../people.ts'
-import type { Report } from '../report.ts'
 import type { Unpacked } from '../unpack-archive.ts'
 import { spoolProject } from './read-facts.ts'
-import { type Json, text } from './read-fields.ts'
 import { People } from './read-people.ts'
-import { openRelations } from './read-relations.ts'
+import { type Json, openRelations, text } from './read-relations.ts'
 import type { UploadedFile } from './read-spool.ts'
-import { type ProjectNames, rewriteText } from './read-text.ts'
+import { type ProjectNames, rewriteFromGitLab } from './rewrite-text.ts'
 
 export interface GitLabParts extends ReaderParts {
   /** The path that the user gave. Most exports have no other name for their project. */
@@ -99,7 +96,7 @@ export async function readGitLabExport(
   async function* facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
     if (kind === 'repositories') yield built.repository as FactsByKind[K]
     const rewrite = (value: unknown) =>
-      typeof value === 'string' ? rewriteText(value, names, projects) : value
+      typeof value === 'string' ? rewriteFromGitLab(value, names, projects) : value
     for (const [, fact] of rows.all<FactsByKind[K]>(kind)) {
       const key = kind === 'milestones' ? 'description' : 'body'
       yield key in fact ? { ...fact, [key]: rewrite((fact as unknown as Json)[key]) } : fact

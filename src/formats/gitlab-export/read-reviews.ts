@@ -11,7 +11,7 @@ import {
   text,
   time,
   timeOrNull,
-} from './read-fields.ts'
+} from './read-relations.ts'
 import type { ProjectSpool } from './read-spool.ts'
 
 interface MergeRequest {

@@ -4,12 +4,12 @@ import type { SortedRows } from '../../lib/sorted-rows.ts'
 import { type IssueOrPull, UNKNOWN_TIME } from '../../records/fact.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import type { IssueEvent, Reaction } from '../../records/issue.ts'
-import { decodeSegment } from '../../records/parse-urls.ts'
+import { decodeSegment } from '../../records/record-urls.ts'
 import type { AttachedTo, Attachment } from '../../records/release.ts'
 import type { Label, Milestone } from '../../records/repository.ts'
-import { UNKNOWN_HOST } from '../format.ts'
-import type { Report } from '../report.ts'
+import { type Report, UNKNOWN_HOST } from '../format.ts'
 import { EMOJI_BY_REACTION } from './constants.ts'
+import type { People } from './read-people.ts'
 import {
   actionOf,
   child,
@@ -18,13 +18,12 @@ import {
   type Json,
   list,
   paragraphs,
+  type Relations,
   text,
   time,
   timeOrNull,
-} from './read-fields.ts'
-import type { People } from './read-people.ts'
-import type { Relations } from './read-relations.ts'
-import { UPLOAD } from './read-text.ts'
+} from './read-relations.ts'
+import { UPLOAD } from './rewrite-text.ts'
 
 export interface ProjectOptions {
   /** `OWNER/NAME` that the project gets. */

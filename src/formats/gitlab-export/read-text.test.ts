@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rewriteText } from './read-text.ts'
+import { rewriteFromGitLab } from './rewrite-text.ts'
 
 const NAMES = {
   ...{ fullName: 'alice/tool', offset: 2, mergeRequests: new Set([1]), uploads: new Map() },
@@ -14,7 +14,7 @@ test('punctuation after a reference is not part of it', () => {
     ['Is it ~bug? ~v1.0. ~bug: yes', 'Is it `bug`? `v1.0`. `bug`: yes'],
     ['In %v2.0. See !1.', 'In v2.0. See #3.'],
   ] as const)
-    assert.equal(rewriteText(before, NAMES, new Map()), after)
+    assert.equal(rewriteFromGitLab(before, NAMES, new Map()), after)
 })
 
 const SECRET = 'a1b2c3d4'.repeat(4)
@@ -34,7 +34,7 @@ test('a link to an upload is replaced from its beginning, and one to a file else
       return [other, other] as const
     }),
   ] as const)
-    assert.equal(rewriteText(before, WITH_FILE, new Map()), after)
+    assert.equal(rewriteFromGitLab(before, WITH_FILE, new Map()), after)
 })
 
 test('a number becomes text only if it is now that of a merge request', () => {
@@ -42,7 +42,7 @@ test('a number becomes text only if it is now that of a merge request', () => {
     ['See #3 and Tool#3.', 'See issue 3 and alice/tool 3.'],
     ['color #123456 and #333, #2, tool#9', 'color #123456 and #333, #2, alice/tool#9'],
   ] as const)
-    assert.equal(rewriteText(before, NAMES, new Map([['tool', NAMES]])), after)
+    assert.equal(rewriteFromGitLab(before, NAMES, new Map([['tool', NAMES]])), after)
 })
 
 const LONG = 16e6
@@ -58,5 +58,5 @@ test('texts made of parts of links take linear time, and no memory for each part
     ':/',
     `/${FILE.slice(0, -1)}`,
   ])
-    rewriteText(`!1 ${part.repeat(LONG / part.length)}`, WITH_FILE, new Map())
+    rewriteFromGitLab(`!1 ${part.repeat(LONG / part.length)}`, WITH_FILE, new Map())
 })

@@ -22,8 +22,8 @@ import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
 import type { Git } from '../../git/git.ts'
 import { type ConvertParts, convert } from '../../importer/convert.ts'
 import type { FactKind } from '../../records/fact-kinds.ts'
+import { Report } from '../format.ts'
 import type { PeopleMap } from '../people.ts'
-import { Report } from '../report.ts'
 import { gitlabExportWriter } from './write-gitlab-export.ts'
 
 const UNSTOPPED = new AbortController().signal

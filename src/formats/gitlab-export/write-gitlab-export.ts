@@ -10,13 +10,18 @@ import { type SortedRows, sortedRows } from '../../lib/sorted-rows.ts'
 import type { Repository } from '../../records/repository.ts'
 import { decodeUtf8, resolvableSymrefs } from '../../sources/refs.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
-import { type Conversion, type FormatWriter, writeRepositories } from '../format.ts'
+import {
+  type Conversion,
+  type FormatWriter,
+  reportDetachedHead,
+  writeRepositories,
+} from '../format.ts'
 import { moveDurably, refuseExisting, syncTree } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
-import { reportDetachedHead } from '../report.ts'
 import { RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
 import { storableJson } from '../storable-json.ts'
 import { MAX_JSON_BYTES } from './constants.ts'
+import { rewriteForGitLab } from './rewrite-text.ts'
 import {
   commitNotes,
   featureRecord,
@@ -28,7 +33,6 @@ import {
 } from './write-discussions.ts'
 import { mergeRequests } from './write-merge-requests.ts'
 import { Project } from './write-project.ts'
-import { rewriteText } from './write-text.ts'
 import { type ExportFile, findUploads, releases } from './write-uploads.ts'
 
 export interface GitLabExportOptions {
@@ -169,7 +173,7 @@ async function openProject(parts: ExportParts) {
     },
   }
   const here = fullName.toLowerCase()
-  const text = (body: string | null) => (body ? rewriteText(body, here, targets) : '')
+  const text = (body: string | null) => (body ? rewriteForGitLab(body, here, targets) : '')
   const project = new Project(parts.repository, { ...parts, text })
   return { project, uploads: [...uploads.values()], linkedUrls }
 }

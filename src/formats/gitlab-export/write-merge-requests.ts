@@ -6,8 +6,8 @@ import {
   updateRefs,
 } from '../../git/commits-and-refs.ts'
 import { GitFailed } from '../../git/git-process.ts'
-import { batchesOf } from '../../lib/batches.ts'
-import { mapConcurrent } from '../../lib/map-concurrent.ts'
+import { batchesOf } from '../../lib/chunks.ts'
+import { mapConcurrent } from '../../lib/turns.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import { type PullHead, planHeads } from '../pull-heads.ts'
 import {

@@ -3,8 +3,8 @@ import type { SortedRows } from '../../lib/sorted-rows.ts'
 import type { Author } from '../../records/fact.ts'
 import type { Reaction } from '../../records/issue.ts'
 import type { Label, Milestone, Repository } from '../../records/repository.ts'
+import type { Report } from '../format.ts'
 import type { PeopleMap } from '../people.ts'
-import type { Report } from '../report.ts'
 import { RepositoryFacts } from '../spool-facts.ts'
 import { EMOJI_BY_REACTION } from './constants.ts'
 
@@ -43,10 +43,7 @@ export class Project extends RepositoryFacts {
 
   /** Returns the id of an account in this export, and assigns one at the first call. */
   userId(author: Author): number {
-    const key = keyOf(author)
-    const id = this.#ids.get(key) ?? this.#ids.size + 1
-    this.#ids.set(key, id)
-    return id
+    return this.#ids.getOrInsertComputed(keyOf(author), () => this.#ids.size + 1)
   }
 
   /** Returns the new login. */

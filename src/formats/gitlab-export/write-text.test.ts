@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rewriteText } from './write-text.ts'
+import { rewriteForGitLab } from './rewrite-text.ts'
 
 const UUID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const HEX = UUID.replaceAll('-', '')
@@ -13,7 +13,7 @@ const TARGETS = {
     (repository === 'alice/site' && number === 3) || (repository === 'corp/tools' && number === 8),
   upload: (key: string) => UPLOADS.get(key),
 }
-const rewrite = (text: string) => rewriteText(text, 'alice/site', TARGETS)
+const rewrite = (text: string) => rewriteForGitLab(text, 'alice/site', TARGETS)
 
 test('numbers of pull requests become references to merge requests', () => {
   for (const [before, after] of [

@@ -5,8 +5,8 @@ import type { Release } from '../../records/release.ts'
 import type { FormatReader } from '../format.ts'
 import { linkOrCopy, urlName } from '../output.ts'
 import type { RepositoryFacts } from '../spool-facts.ts'
+import type { Upload } from './rewrite-text.ts'
 import { gitlabTime, type Project, timestamps } from './write-project.ts'
-import type { Upload } from './write-text.ts'
 
 /** A file of an export, and where its content is. */
 export type ExportFile = { path: string; from: string }

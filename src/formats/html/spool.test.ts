@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
-import type { Conversion } from '../format.ts'
-import { Report } from '../report.ts'
+import { type Conversion, Report } from '../format.ts'
 import { readSpool } from './spool.ts'
 
 test('repositories whose safe names are equal have different directories', async () => {

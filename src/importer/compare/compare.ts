@@ -9,7 +9,7 @@ import {
 } from '../../formats/gitea-dump/rewrite-links.ts'
 import type { MappedPerson, PeopleMap } from '../../formats/people.ts'
 import type { Git } from '../../git/git.ts'
-import { formatRecordCount } from '../../lib/losses.ts'
+import { formatRecordCount } from '../../lib/findings.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import { UserError } from '../../lib/user-error.ts'
 import type { Author } from '../../records/fact.ts'

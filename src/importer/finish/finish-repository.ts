@@ -1,7 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { join } from 'node:path'
 import type { FinishFact, LfsFact } from '../../formats/gitea-dump/finish-facts.ts'
-import { batchesOf } from '../../lib/batches.ts'
+import { batchesOf } from '../../lib/chunks.ts'
 import { formatBytes, formatCount } from '../../lib/quantities.ts'
 import { HostRequestFailed } from '../../sources/host-errors.ts'
 import { segment } from '../../sources/host-url.ts'

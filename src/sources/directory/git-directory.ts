@@ -19,8 +19,7 @@ import { refuseExternalRefs } from './files/read-refs.ts'
 import { Damaged, fileErrorReason, orUnreadable } from './files/repository-errors.ts'
 import { refuseSpecialConfig, refuseSpecialFiles } from './files/special-files.ts'
 import { yieldIfDue } from './files/sync-fs.ts'
-import { findLfsObjects } from './find-lfs-objects.ts'
-import { addRights, type FindGitolite, gitoliteFinder, ownerRefusal } from './gitolite/rights.ts'
+import { addRights, type FindGitolite, gitoliteFinder, ownerRefusal } from './gitolite/gitolite.ts'
 import { createLayout, type LayoutOptions } from './layout/create-layout.ts'
 import { checkPushLocks, hasPushLock, reconcilePushLocks } from './locks/push-lock.ts'
 import { readMembersFile } from './members-file.ts'
@@ -35,7 +34,7 @@ import {
   repositoryExists,
   wikiRefusal,
 } from './repository-directory.ts'
-import { serveFetch } from './serve-fetch.ts'
+import { findLfsObjects, serveFetch } from './serve-fetch.ts'
 import { examine, SNAPSHOT_FORMAT } from './snapshot/examine.ts'
 import { SharedLfs } from './snapshot/lfs-objects.ts'
 import { warningOfExamination } from './snapshot/snapshot-warning.ts'
@@ -88,7 +87,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     read: (call: RepositoryCall) => Promise<T>,
   ): Promise<T> {
     const { dir } = await directoryOf(tree, repository)
-    return orUnreadable(dir, signal, async () => {
+    return orUnreadable({ dir }, signal, async () => {
       await refuseExternalRefs({ dir, name: `${repository.owner}/${repository.name}` })
       await refuseSpecialFiles({ dir }, { git, signal })
       return read({ dir, signal, timeoutMs: VIEW_TIMEOUT_MS })
@@ -107,7 +106,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     directoryOf: async (repository) => (await directoryOf(tree, repository)).dir,
     async facts(repository, previous, signal) {
       const directory = await directoryOf(tree, repository)
-      return orUnreadable(directory.dir, signal, async () => {
+      return orUnreadable({ dir: directory.dir }, signal, async () => {
         const facts = await readRepositoryFacts(git, directory, previous, signal)
         const gitolite = await tree.findGitolite()
         return gitolite ? addRights(facts, await gitolite.rights(directory)) : facts
@@ -115,7 +114,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     },
     async checkGitAccess(repository) {
       const { dir } = await directoryOf(tree, repository)
-      await orUnreadable(dir, undefined, async () => {
+      await orUnreadable({ dir }, undefined, async () => {
         const { uid } = await stat(dir)
         if (uid === process.getuid?.()) return
         await refuseSpecialConfig({ dir }, { git })
@@ -134,11 +133,13 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     },
     async serveFetch(repository, fetch) {
       const directory = await namedDirectoryOf(tree, repository)
-      return orUnreadable(directory.dir, fetch.signal, () => serveFetch(git, directory, fetch))
+      return orUnreadable({ dir: directory.dir }, fetch.signal, () =>
+        serveFetch(git, directory, fetch),
+      )
     },
     async findLfsObjects(repository, request) {
       const directory = await namedDirectoryOf(tree, repository)
-      return orUnreadable(directory.dir, request.signal, () =>
+      return orUnreadable({ dir: directory.dir }, request.signal, () =>
         findLfsObjects({ git, sharedLfs }, directory, request),
       )
     },
@@ -274,7 +275,7 @@ async function existingDirectories(
 ): Promise<RepositoryDirectory[]> {
   const directories: RepositoryDirectory[] = []
   for (const directory of layout.directoriesOf(repository))
-    if (await orUnreadable(directory.dir, undefined, () => existsEvenIfDamaged(directory)))
+    if (await orUnreadable({ dir: directory.dir }, undefined, () => existsEvenIfDamaged(directory)))
       directories.push(directory)
   if (directories.length === 0) readRoot(root)
   return directories

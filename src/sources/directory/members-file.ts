@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { hasCode } from '../../lib/errno.ts'
-import { LimitedLines } from '../../lib/limited-lines.ts'
+import { LimitedLines } from '../../lib/findings.ts'
 import { isName } from '../../lib/names.ts'
 import type { ConfiguredMember, ConfiguredMembers, RefusedEntry } from '../source.ts'
 import { readRegularFile } from './files/regular-file.ts'

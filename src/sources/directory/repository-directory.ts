@@ -131,7 +131,7 @@ export function repositoryAt(
   try {
     return { owner, name, path, dir, wikiDir: wiki !== null && isRepository(wiki) ? wiki : null }
   } catch (error) {
-    throw toUnreadable(error, wiki!)
+    throw toUnreadable(error, { dir: wiki! })
   }
 }
 

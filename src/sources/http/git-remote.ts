@@ -1,4 +1,4 @@
-import { batchesOf } from '../../lib/batches.ts'
+import { batchesOf } from '../../lib/chunks.ts'
 import type { Host } from '../host.ts'
 import { HostRequestFailed, isNotFound, undefinedIf } from '../host-errors.ts'
 import { repositoryPagePath } from '../host-url.ts'

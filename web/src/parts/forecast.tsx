@@ -1,6 +1,6 @@
 import { Button, Spinner } from '@primer/react'
 import { useEffect, useState } from 'react'
-import { shortReason } from '../../../src/lib/short-reason.ts'
+import { shortReason } from '../../../src/lib/describe-outcome.ts'
 import { type Failure, failureOf, isAbort } from '../failure.ts'
 import { formatBytes, formatCount, formatDuration } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'

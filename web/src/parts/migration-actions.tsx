@@ -8,7 +8,7 @@ import {
 } from '@primer/octicons-react'
 import { Button, ConfirmationDialog } from '@primer/react'
 import { type ReactNode, useState } from 'react'
-import { shortReason } from '../../../src/lib/short-reason.ts'
+import { shortReason } from '../../../src/lib/describe-outcome.ts'
 import { type Failure, failureOf } from '../failure.ts'
 import { formatCount } from '../quantities.ts'
 import { goTo } from '../routes.ts'

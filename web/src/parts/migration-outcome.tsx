@@ -1,5 +1,5 @@
 import { Banner } from '@primer/react'
-import { shortReason } from '../../../src/lib/short-reason.ts'
+import { shortReason } from '../../../src/lib/describe-outcome.ts'
 import { formatBytes, formatCount, formatCounts } from '../quantities.ts'
 import type { Progress, Summary } from '../wire.ts'
 import styles from './migration-outcome.module.css'

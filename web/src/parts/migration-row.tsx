@@ -1,6 +1,5 @@
 import { CalendarIcon, HourglassIcon, LockIcon, PackageIcon } from '@primer/octicons-react'
-import { isPartial } from '../../../src/lib/is-partial.ts'
-import { shortReason } from '../../../src/lib/short-reason.ts'
+import { isPartial, shortReason } from '../../../src/lib/describe-outcome.ts'
 import { formatBytes, formatCount, formatCounts, formatNumber, percent } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { isUnfinished, type Summary, titleOf } from '../wire.ts'

@@ -9,7 +9,7 @@ import {
   XCircleFillIcon,
   XCircleIcon,
 } from '@primer/octicons-react'
-import { isPartial } from '../../../src/lib/is-partial.ts'
+import { isPartial } from '../../../src/lib/describe-outcome.ts'
 import type { MigrationState } from '../wire.ts'
 import { ScreenReaderText } from './announcements.tsx'
 import styles from './migration-state.module.css'

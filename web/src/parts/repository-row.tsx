@@ -7,7 +7,7 @@ import {
   XIcon,
 } from '@primer/octicons-react'
 import { Label } from '@primer/react'
-import { shortReason } from '../../../src/lib/short-reason.ts'
+import { shortReason } from '../../../src/lib/describe-outcome.ts'
 import { formatBytes, formatNumber, percent } from '../quantities.ts'
 import { useLinks } from '../session.tsx'
 import type { Lock, RepositoryProgress } from '../wire.ts'

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { shortReason } from '../../../src/lib/short-reason.ts'
+import { shortReason } from '../../../src/lib/describe-outcome.ts'
 import { useSignedIn } from '../session.tsx'
 import type { ScheduleRun } from '../wire.ts'
 import { firstReason } from './migration-row.tsx'

@@ -1,4 +1,4 @@
-import { isPartial } from '../../../lib/is-partial.ts'
+import { isPartial } from '../../../lib/describe-outcome.ts'
 import type { ServiceState, StorageUse } from '../../../migrations/service-state.ts'
 import type { Summary } from '../../../migrations/summaries.ts'
 import type * as wire from '../../../wire/types.ts'

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { audited } from '../../../accounts/audit-log.ts'
 import type { Db } from '../../../db/database.ts'
-import { batchesOf } from '../../../lib/batches.ts'
+import { batchesOf } from '../../../lib/chunks.ts'
 import { nextTurn } from '../../../lib/turns.ts'
 import { unlockRepository } from '../../../migrations/locks.ts'
 import { aboutMigration, type Migration } from '../../../migrations/migration.ts'

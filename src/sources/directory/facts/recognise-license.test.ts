@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import licenses from 'spdx-license-list/full.js'
-import { recogniseLicense } from './recognise-license.ts'
+import { recogniseLicense } from './head-tree.ts'
 
 const COMMON = [
   ...['MIT', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'GPL-2.0', 'GPL-3.0', 'LGPL-2.1'],

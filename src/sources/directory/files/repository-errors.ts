@@ -45,36 +45,27 @@ export function fileErrorReason(error: unknown): string | undefined {
   return FILE_ERRORS[codeOf(error) ?? '']
 }
 
-/** Translates a failure to read a repository to Unreadable; returns any other error, such as an abort, unchanged. */
-export const toUnreadable = (error: unknown, dir: string): unknown =>
-  toErrorWithRepositoryName(undefined, error, dir)
-
-/** Runs `work` and translates its failure by `toUnreadable`, unless `signal` has aborted it. */
-export const orUnreadable = <T>(
-  dir: string,
-  signal: AbortSignal | undefined,
-  work: () => Promise<T>,
-): Promise<T> => withNamedErrors({ dir }, signal, work)
+/** Errors begin with the name of the repository, if it is given. */
+interface NamedRepository {
+  name?: string | undefined
+  dir: string
+}
 
 /**
- * Translates a failure to read a repository to an error that begins with the repository's name: Damaged with git's message if git
- * rejected the repository, otherwise Unreadable. Returns any other error unchanged.
+ * Translates a failure to read a repository: to Damaged with git's message if git rejected the named repository, otherwise to Unreadable.
+ * Returns any other error, such as an abort, unchanged.
  */
-export function toErrorWithRepositoryName(
-  repository: string | undefined,
-  error: unknown,
-  dir: string,
-): unknown {
+export function toUnreadable(error: unknown, { name, dir }: NamedRepository): unknown {
   const isFromGit = error instanceof GitFailed
   const reason = isFromGit ? gitErrorReason(error, dir) : fileErrorReason(error)
   if (reason === undefined) return error
-  const isDamaged = repository !== undefined && isFromGit && error.exitCode !== null
-  return new (isDamaged ? Damaged : UnreadableRepository)(repository, reason, error)
+  const isDamaged = name !== undefined && isFromGit && error.exitCode !== null
+  return new (isDamaged ? Damaged : UnreadableRepository)(name, reason, error)
 }
 
-/** Runs `work` and translates its failure by `toErrorWithRepositoryName`, unless `signal` has aborted it. */
-export async function withNamedErrors<T>(
-  { name, dir }: { name?: string; dir: string },
+/** Runs `work` and translates its failure by `toUnreadable`, unless `signal` has aborted it. */
+export async function orUnreadable<T>(
+  repository: NamedRepository,
   signal: AbortSignal | undefined,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -82,7 +73,7 @@ export async function withNamedErrors<T>(
     return await work()
   } catch (error) {
     signal?.throwIfAborted()
-    throw toErrorWithRepositoryName(name, error, dir)
+    throw toUnreadable(error, repository)
   }
 }
 

@@ -58,13 +58,19 @@ async function listSettings(
     ...limits,
     ...(signal && { signal }),
   })
-  const settings = new Map<string, Value[]>()
-  for (const setting of listing.split('\0').slice(0, -1)) {
-    const end = setting.indexOf('\n')
-    const key = end === -1 ? setting : setting.slice(0, end)
-    const value = end === -1 ? null : setting.slice(end + 1)
-    settings.getOrInsertComputed(key, () => []).push(value)
-  }
+  const pairs = listing
+    .split('\0')
+    .slice(0, -1)
+    .map((setting): [string, Value] => {
+      const end = setting.indexOf('\n')
+      return end === -1 ? [setting, null] : [setting.slice(0, end), setting.slice(end + 1)]
+    })
+  return groupValues(pairs)
+}
+
+function groupValues<V>(pairs: Iterable<[key: string, value: V]>): Map<string, V[]> {
+  const settings = new Map<string, V[]>()
+  for (const [key, value] of pairs) settings.getOrInsertComputed(key, () => []).push(value)
   return settings
 }
 
@@ -107,10 +113,7 @@ const EMPTY_OR_COMMENT = /^[ \t]*(?:[#;].*)?$/
 /** Like `plainSettings`, with the values of each key. */
 export function parsePlainConfig(text: string): Map<string, string[]> | undefined {
   const all = plainSettings(text)
-  if (!all) return undefined
-  const settings = new Map<string, string[]>()
-  for (const [key, value] of all) settings.getOrInsertComputed(key, () => []).push(value)
-  return settings
+  return all && groupValues(all)
 }
 
 /**

@@ -112,7 +112,8 @@ export async function refuseSpecialObjects(
   }
 }
 
-async function readAlternates(
+/** Returns the alternates of an object store as absolute paths. */
+export async function readAlternates(
   repository: Repository,
   store: string,
   label: string,

@@ -3,32 +3,25 @@ import { readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode, ifExists } from '../../../lib/errno.ts'
 import { memoize } from '../../../lib/memoize.ts'
-import { type Collaborator, PERMISSIONS, type Permission } from '../../source.ts'
+import { type Collaborator, PERMISSIONS, type Permission, type SourceFacts } from '../../source.ts'
 import { readRegularFile } from '../files/regular-file.ts'
 import { fileErrorReason } from '../files/repository-errors.ts'
 import { preciseStat } from '../files/sync-fs.ts'
 import type { RepositoryDirectory } from '../repository-directory.ts'
-import type { CompiledConf, Rule } from './compiled-conf.ts'
 import {
+  type CompiledConf,
   compiledFile,
+  findGitolite,
   isLogin,
   type LoadedConf,
   loadConf,
+  type Rule,
   throwUnreadableConf,
   unreadableRights,
   withMembers,
 } from './loaded-conf.ts'
 
-/**
- * The permissions of gitolite's users, read from its compiled configuration. Neither runs gitolite nor writes its files. All methods
- * reject with Unreadable if the configuration cannot be read.
- */
-export interface Gitolite {
-  warnings(): Promise<readonly string[]>
-  rights(directory: RepositoryDirectory): Promise<GitoliteRights>
-}
-
-export interface GitoliteRights {
+interface GitoliteRights {
   collaborators: Collaborator[]
   isOwnerUser: boolean
   /** Changes with the others. */
@@ -37,7 +30,11 @@ export interface GitoliteRights {
 
 const MAX_FILE_BYTES = 1024 * 1024
 
-export function openGitolite(admin: string, root: string): Gitolite {
+/**
+ * Opens the permissions of gitolite's users, read from its compiled configuration. Neither runs gitolite nor writes its files. All
+ * methods reject with Unreadable if the configuration cannot be read.
+ */
+function openGitolite(admin: string, root: string) {
   let loaded: { times: string; conf: Promise<LoadedConf> } | undefined
 
   /** Gitolite compiles every change of its configuration or keys into a new file. */
@@ -54,8 +51,8 @@ export function openGitolite(admin: string, root: string): Gitolite {
   }
 
   return {
-    warnings: async () => (await current()).warnings,
-    async rights({ owner, dir, path, wikiDir }) {
+    warnings: async (): Promise<readonly string[]> => (await current()).warnings,
+    async rights({ owner, dir, path, wikiDir }: RepositoryDirectory): Promise<GitoliteRights> {
       const conf = await current()
       const own = await levelsIn(conf, admin, dir, path)
       // In Godwit, everybody who can read a repository can read its wiki.
@@ -274,3 +271,48 @@ const perlPattern = memoize(MAX_CACHED_PATTERNS, (pattern: string): RegExp | nul
     return null
   }
 })
+
+/** Returns the gitolite that controls a directory of repositories. `refresh` repeats the search. */
+export type FindGitolite = (options?: {
+  refresh?: boolean
+}) => Promise<ReturnType<typeof openGitolite> | undefined>
+
+export function gitoliteFinder(root: string): FindGitolite {
+  const open = memoize(1, (admin: string) => openGitolite(admin, root))
+  let search: ReturnType<FindGitolite> | undefined
+
+  async function find() {
+    const admin = await findGitolite(root)
+    return admin === undefined ? undefined : open(admin)
+  }
+
+  return ({ refresh = false } = {}) => {
+    if (refresh || !search) search = find()
+    return search
+  }
+}
+
+/**
+ * Returns why a repository is refused. An owner has every permission in Godwit, so a repository in the directory of a gitolite user is
+ * listed only if gitolite gives that user every permission too.
+ */
+export function ownerRefusal(
+  { owner }: RepositoryDirectory,
+  rights: GitoliteRights,
+): string | undefined {
+  if (!rights.isOwnerUser) return undefined
+  const own = rights.collaborators.find(({ login }) => login.toLowerCase() === owner.toLowerCase())
+  if (own?.permission === 'admin') return undefined
+  return `${owner} would own it here, but gitolite does not give ${owner} RW+`
+}
+
+/** Adds gitolite's collaborators to the facts. Those in the repository's own config take precedence. */
+export function addRights(facts: SourceFacts, rights: GitoliteRights): SourceFacts {
+  const configured = new Set(facts.collaborators.map(({ login }) => login.toLowerCase()))
+  const others = rights.collaborators.filter(({ login }) => !configured.has(login.toLowerCase()))
+  return {
+    ...facts,
+    collaborators: [...others, ...facts.collaborators],
+    ...(!rights.isOwnerUser && { ownerIsOrganization: true as const }),
+  }
+}

@@ -68,7 +68,7 @@ function isDirectory(dir: string): boolean {
   try {
     return lstatSync(dir, { throwIfNoEntry: false })?.isDirectory() ?? false
   } catch (error) {
-    throw toUnreadable(error, dir)
+    throw toUnreadable(error, { dir })
   }
 }
 

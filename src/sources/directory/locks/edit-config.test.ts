@@ -10,8 +10,7 @@ import { recordSyncs } from '../../../../test/support/record-syncs.ts'
 import { until, withTimeout } from '../../../../test/support/wait-until.ts'
 import type { Git } from '../../../git/git.ts'
 import { RepositoryBusy } from '../../unreadable.ts'
-import { livenessName } from './abandoned-edits.ts'
-import { editConfig } from './edit-config.ts'
+import { editConfig, livenessName } from './edit-config.ts'
 import { reconcilePushLock } from './push-lock.ts'
 
 const PROCESS = new URL('../../../../test/support/dying-edit-process.ts', import.meta.url).pathname

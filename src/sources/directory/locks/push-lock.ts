@@ -15,13 +15,12 @@ import {
   type RepositoryDirectory,
   wikiOf,
 } from '../repository-directory.ts'
-import { isPathTooLong, livenessName } from './abandoned-edits.ts'
-import { editConfig, readConfig } from './edit-config.ts'
+import { editConfig, isPathTooLong, livenessName, readConfig } from './edit-config.ts'
 
 /** Rejects with Unreadable if a lock on the repository or its wiki would not prevent pushes. */
 export async function checkPushLocks(git: Git, directory: RepositoryDirectory): Promise<void> {
   for (const dir of gitDirectoriesOf(directory)) {
-    const problem = await orUnreadable(dir, undefined, () => lockProblem(git, dir))
+    const problem = await orUnreadable({ dir }, undefined, () => lockProblem(git, dir))
     if (problem !== undefined) throw new Unreadable(problem)
   }
 }
@@ -30,7 +29,7 @@ export async function checkPushLocks(git: Git, directory: RepositoryDirectory): 
 export async function hasPushLock(git: Git, { dir }: RepositoryDirectory): Promise<boolean> {
   for (const part of [dir, wikiOf(dir)]) {
     const check = async () => (await hasConfig(part)) && (await isLocked(git, part))
-    if (await orUnreadable(part, undefined, check)) return true
+    if (await orUnreadable({ dir: part }, undefined, check)) return true
   }
   return false
 }
@@ -43,7 +42,7 @@ export async function reconcilePushLocks(
 ): Promise<void> {
   await reconcileOne(git, dir, isWanted)
   const wiki = wikiOf(dir)
-  if (!(await orUnreadable(wiki, undefined, () => hasConfig(wiki)))) return
+  if (!(await orUnreadable({ dir: wiki }, undefined, () => hasConfig(wiki)))) return
   // A damaged wiki accepts no pushes and is not locked, but a lock that was set before the damage is removed.
   await reconcileOne(git, wiki, async () => (await isRepository(wiki)) && (await isWanted()))
 }
@@ -58,7 +57,7 @@ async function reconcileOne(
   } catch (error) {
     // A repository without a config is unlocked. A missing repository may come back with a config and a lock.
     const isUnlocked = hasCode(error, 'ENOENT') && (await isRepository(dir)) && !(await isWanted())
-    if (!isUnlocked) throw toUnreadable(error, dir)
+    if (!isUnlocked) throw toUnreadable(error, { dir })
   }
 }
 

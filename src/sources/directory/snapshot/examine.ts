@@ -16,7 +16,7 @@ import type {
 import { Unreadable } from '../../unreadable.ts'
 import { areRefsUnchanged, headsOf, type RefFolders, readRefs } from '../files/read-refs.ts'
 import { type NamedDirectory, readText } from '../files/regular-file.ts'
-import { ChangedDuringRead, Unsupported, withNamedErrors } from '../files/repository-errors.ts'
+import { ChangedDuringRead, orUnreadable, Unsupported } from '../files/repository-errors.ts'
 import {
   hasAlternates,
   IS_PARTIAL_CLONE,
@@ -66,7 +66,7 @@ async function examineOne(
   directory: NamedDirectory & WithOrigin,
   parts: ExamineParts,
 ): Promise<ExaminedRepository> {
-  return withNamedErrors(directory, parts.signal, async () => {
+  return orUnreadable(directory, parts.signal, async () => {
     const { objectFormat, ...config } = await readFormat(directory, parts)
     const repository = { ...directory, objectFormat }
     await refuseExternalPaths(repository)

@@ -1,5 +1,5 @@
 import { type Git, type GitCall, LONG_TIMEOUT_MS } from '../../../git/git.ts'
-import { batchesOf } from '../../../lib/batches.ts'
+import { batchesOf } from '../../../lib/chunks.ts'
 import { createInflater } from '../../../lib/reused-inflater.ts'
 import type { LfsPointer } from '../../snapshot.ts'
 import { readBlobs, walkObjects } from '../files/git-records.ts'

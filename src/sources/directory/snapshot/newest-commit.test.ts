@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { commit, initBare, git as plainGit } from '../../../../test/support/sample-repositories.ts'
 import { signal, snapshotScene } from '../../../../test/support/snapshot-scene.ts'
 import type { Git } from '../../../git/git.ts'
-import { newestCommit } from './newest-commit.ts'
+import { newestCommit } from './small-repository.ts'
 
 /** Returns the newest commit, and asserts that reading files and git give the same. */
 async function newestOf(

@@ -6,11 +6,7 @@ import { nextTurn } from '../../../lib/turns.ts'
 import type { ExaminedRepository, ObjectFile, ObjectFormat } from '../../snapshot.ts'
 import { packedStream } from '../files/packed-stream.ts'
 import { readInto } from '../files/regular-file.ts'
-import {
-  ChangedDuringRead,
-  Damaged,
-  toErrorWithRepositoryName,
-} from '../files/repository-errors.ts'
+import { ChangedDuringRead, Damaged, toUnreadable } from '../files/repository-errors.ts'
 
 /** Larger files stay loose. Inflates to 66 MB in the worst case. */
 const MAX_FILE_BYTES = 64 * 1024
@@ -85,8 +81,7 @@ function addLoose(pack: NewPack, found: LooseObjects, file: CopiedFile): boolean
   } catch (error) {
     if (hasCode(error, 'ENOENT'))
       throw new ChangedDuringRead(`${file.path} disappeared`, { cause: error })
-    if (!codeOf(error)?.startsWith('Z_'))
-      throw toErrorWithRepositoryName(found.name, error, found.dir)
+    if (!codeOf(error)?.startsWith('Z_')) throw toUnreadable(error, found)
     throw damaged(file.size === 0 ? 'object file is empty' : 'inflate error', error)
   }
 }

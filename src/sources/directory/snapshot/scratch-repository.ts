@@ -4,22 +4,16 @@ import { dirname, join, resolve } from 'node:path'
 import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { addDiskFacts, withWriteContext } from '../../../lib/disk-errors.ts'
 import { hasCode } from '../../../lib/errno.ts'
-import { mapConcurrent } from '../../../lib/map-concurrent.ts'
+import { mapConcurrent } from '../../../lib/turns.ts'
 import { decodeUtf8, resolvableSymrefs } from '../../refs.ts'
 import type { BareRepository, ExaminedRepository, ObjectFile } from '../../snapshot.ts'
 import { readRefs, tipsOf } from '../files/read-refs.ts'
-import { readText } from '../files/regular-file.ts'
-import {
-  ChangedDuringRead,
-  toErrorWithRepositoryName,
-  Unsupported,
-} from '../files/repository-errors.ts'
-import { refuseSpecialObjects } from '../files/special-files.ts'
+import { ChangedDuringRead, toUnreadable, Unsupported } from '../files/repository-errors.ts'
+import { readAlternates, refuseSpecialObjects } from '../files/special-files.ts'
 import { hasLinkedObjects, listObjectFiles } from './examine.ts'
 import { ContentDetector } from './lfs-pointers.ts'
-import { newestCommit } from './newest-commit.ts'
 import { type CopiedFile, packLooseObjects } from './pack-loose-objects.ts'
-import { readSmallRepository } from './small-repository.ts'
+import { newestCommit, readSmallRepository } from './small-repository.ts'
 
 export type Link = (from: string, to: string) => Promise<void>
 
@@ -166,7 +160,7 @@ async function linkOrCopy(
   } catch (error) {
     if (hasCode(error, 'ENOENT'))
       throw new ChangedDuringRead(`${file.path} disappeared`, { cause: error })
-    throw toErrorWithRepositoryName(found.name, addDiskFacts(error, to, file.size), found.dir)
+    throw toUnreadable(addDiskFacts(error, to, file.size), found)
   }
 }
 
@@ -303,7 +297,7 @@ async function packReachable(
       // If a ref was deleted meanwhile, its objects may be missing without any damage.
       const now = tipsOf(await readRefs(found))
       if (now.join() !== tips.join()) throw new ChangedDuringRead('refs changed', { cause: error })
-      throw toErrorWithRepositoryName(found.name, error, dir)
+      throw toUnreadable(error, { name: found.name, dir })
     })
   await rm(alternates)
 }
@@ -311,14 +305,8 @@ async function packReachable(
 /** Returns the source and its own alternates as absolute paths: old versions of git resolve relative ones only at the first level. */
 async function alternatesOf(found: ExaminedRepository): Promise<string> {
   const objects = resolve(found.dir, 'objects')
-  const text = (await readText(found, 'objects/info/alternates')) ?? ''
-  if (text === '' && !(await hasLinkedObjects(found, found.objectFiles)))
+  const alternates = await readAlternates(found, objects, 'objects')
+  if (alternates.length === 0 && !(await hasLinkedObjects(found, found.objectFiles)))
     throw new ChangedDuringRead('it no longer has alternates')
-  const lines = Buffer.from(text, 'latin1')
-    .toString()
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'))
-  // Git unquotes a quoted path.
-  const paths = lines.map((line) => (line.startsWith('"') ? line : resolve(objects, line)))
-  return `${[objects, ...paths].join('\n')}\n`
+  return `${[objects, ...alternates].join('\n')}\n`
 }

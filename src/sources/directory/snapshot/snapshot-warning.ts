@@ -2,7 +2,7 @@ import { formatCount } from '../../../lib/quantities.ts'
 import { decodeUtf8, resolvedRefs } from '../../refs.ts'
 import type { Examination, LfsPointer, SnapshotReport } from '../../snapshot.ts'
 import { headsOf } from '../files/read-refs.ts'
-import { withNamedErrors } from '../files/repository-errors.ts'
+import { orUnreadable } from '../files/repository-errors.ts'
 import { refuseSpecialFiles } from '../files/special-files.ts'
 import type { ExamineParts } from './examine.ts'
 import { exceededLimits, GITHUB_LIMITS, withNames } from './importer-limits.ts'
@@ -72,7 +72,7 @@ async function report(
         mayHaveLargeFiles: copy?.detector.mayHaveLargeFiles,
       }),
     })
-    const { pointers, limits } = await withNamedErrors({ name: found.name, dir }, signal, search)
+    const { pointers, limits } = await orUnreadable({ name: found.name, dir }, signal, search)
     exceeded.push(...limits.map((text) => (part === 'wiki' ? `wiki: ${text}` : text)))
     const sizes = new Map(found.lfsObjects.map(({ path, size }) => [path.split('/').at(-1), size]))
     for (const pointer of pointers) {

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import type { Examination, RepositoryLocation, Snapshot } from '../../snapshot.ts'
-import { Unsupported, withNamedErrors } from '../files/repository-errors.ts'
+import { orUnreadable, Unsupported } from '../files/repository-errors.ts'
 import { hasIncludes, readSettings } from '../files/repository-settings.ts'
 import { type ExamineParts, examine } from './examine.ts'
 import type { ScratchRepository } from './scratch-repository.ts'
@@ -29,7 +29,7 @@ export async function makeVerifiedCopy(
 ): Promise<VerifiedCopy> {
   const { git, signal } = parts
   for (const each of wikiDir === undefined ? [dir] : [dir, wikiDir]) {
-    const settings = await withNamedErrors({ name, dir: each }, signal, () =>
+    const settings = await orUnreadable({ name, dir: each }, signal, () =>
       readSettings(git, each, signal),
     )
     // An include can name any file of this machine.
@@ -65,7 +65,7 @@ async function hashPackedObjects(
   const call = { dir, signal, timeoutMs: LONG_TIMEOUT_MS }
   // This is what `git verify-pack` runs.
   for (const { path } of files.filter(({ kind }) => kind === 'pack'))
-    await withNamedErrors(repository, signal, () =>
+    await orUnreadable(repository, signal, () =>
       git.run(['index-pack', '--verify', join(dir, path)], call),
     )
 }

@@ -13,7 +13,7 @@ import {
   READ_REGULAR,
   type RegularFile,
 } from '../files/regular-file.ts'
-import { Damaged, withNamedErrors } from '../files/repository-errors.ts'
+import { Damaged, orUnreadable } from '../files/repository-errors.ts'
 import { syncFs } from '../files/sync-fs.ts'
 import { checkPack } from './check-pack.ts'
 import type { ScratchRepository, SnapshotFile } from './scratch-repository.ts'
@@ -45,7 +45,7 @@ async function verifyConnected(
   const verified = hasAllFiles ? last.tips : []
   const wanted = repository.isConnected ? [] : [...new Set(tips).difference(new Set(verified))]
   if (wanted.length > 0)
-    await withNamedErrors(repository, signal, () =>
+    await orUnreadable(repository, signal, () =>
       // Not --all: some versions of git skip a ref whose object is missing, with exit code 0.
       git.run(['rev-list', '--objects', '--quiet', PROGRESS, '--stdin'], {
         dir,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Losses } from '../../../lib/losses.ts'
+import type { Losses } from '../../../lib/findings.ts'
 import type { Reaction } from '../../../records/issue.ts'
 import type { AttachedTo } from '../../../records/release.ts'
 import type { Group } from '../../discussions.ts'

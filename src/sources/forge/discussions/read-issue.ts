@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { Losses } from '../../../lib/losses.ts'
+import { Losses } from '../../../lib/findings.ts'
 import type { IssueComment, Reaction } from '../../../records/issue.ts'
 import type { Review } from '../../../records/pull-request.ts'
 import type { Facts, Group } from '../../discussions.ts'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { Losses } from '../../../lib/losses.ts'
+import { Losses } from '../../../lib/findings.ts'
 import type { Facts, Group } from '../../discussions.ts'
 import { repositoryPath, segment } from '../../host-url.ts'
 import { undefinedIfRefused } from '../../http/confirm-absence.ts'

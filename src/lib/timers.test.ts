@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { waitAtMost } from './wait-at-most.ts'
+import { waitAtMost } from './timers.ts'
 
 const A_DAY = 86_400_000
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseCompiledConf, parseDump } from './compiled-conf.ts'
+import { parseCompiledConf, parseDump } from './loaded-conf.ts'
 
 test('a dump of Perl data is parsed', () => {
   const read = parseDump(`$data_version = '3.2';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shortReason } from './short-reason.ts'
+import { shortReason } from './describe-outcome.ts'
 
 test('a reason is shortened to what happened', () => {
   const oid = 'a'.repeat(40)

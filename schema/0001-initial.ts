@@ -1,5 +1,6 @@
 import { initialTables } from './0001-tables.ts'
-import type { Engine, SchemaStep } from './step.ts'
+
+type Engine = 'sqlite' | 'postgres'
 
 const ID: Record<Engine, string> = {
   sqlite: 'integer primary key autoincrement',
@@ -136,13 +137,10 @@ const COUNTERS = [
     ('migrations cancelled', 0, 0)`,
 ]
 
-export const initial: SchemaStep = {
-  name: 'initial',
-  statements: (engine) => [
-    ...createTables(engine),
-    rateLimits(engine),
-    ...INDEXES,
-    ...SEGMENT_TRIGGERS[engine],
-    ...COUNTERS,
-  ],
-}
+export const initialStatements = (engine: Engine): string[] => [
+  ...createTables(engine),
+  rateLimits(engine),
+  ...INDEXES,
+  ...SEGMENT_TRIGGERS[engine],
+  ...COUNTERS,
+]

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, hasRow } from '../db/database.ts'
 import { hasExpired } from '../db/lease-store.ts'
 import type { Account } from './account.ts'
-import { accountOfForgeUser, type ForgeOwner } from './forge-account.ts'
+import { accountOfForgeUser, type ForgeOwner } from './account-store.ts'
 import { digestOf } from './token-store.ts'
 
 /** The forge cannot check a token at the moment. The token may still be valid. */

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Db, hasRow, lockRow, updateRow } from '../db/database.ts'
 import { type Account, nameKey } from './account.ts'
-import { accountFromRow, ensureAccount, findAccount } from './account-store.ts'
-import { accountOfForgeUser } from './forge-account.ts'
+import { accountFromRow, accountOfForgeUser, ensureAccount, findAccount } from './account-store.ts'
 import { closeSessionsOf, openSessionWithoutToken, type SessionTimes } from './session-store.ts'
 import { digestOf } from './token-store.ts'
 

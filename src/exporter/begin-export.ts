@@ -1,8 +1,8 @@
 import { batchesOf } from '../lib/batches.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { logNotExported, type OutcomeLog } from '../migrations/end-migration.ts'
 import { changeState, migrationById } from '../migrations/export-store.ts'
 import { reconcileLocksOf } from '../migrations/locks.ts'
-import { logNotExported, type OutcomeLog } from '../migrations/log-outcome.ts'
 import {
   batchOfMigration,
   EXPORT_RECORDS,
@@ -23,7 +23,7 @@ import {
 } from '../migrations/segment-store.ts'
 import { type Job, PermanentError, type Queue, type Run } from '../queue/queue.ts'
 import type { RepositorySummary } from '../repositories/facts-store.ts'
-import { readableAmong } from '../repositories/readable-repositories.ts'
+import { readableAmong } from '../repositories/visible-repository.ts'
 import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
 import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
 import { enqueueExports } from './export-small-repositories.ts'

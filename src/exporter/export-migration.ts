@@ -1,9 +1,8 @@
 import type { Db } from '../db/database.ts'
-import { endMigration } from '../migrations/end-migration.ts'
+import { endMigration, logNotExported, logOutcome } from '../migrations/end-migration.ts'
 import { migrationById, repositoryToExport } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
 import { reconcileLock, reconcileLocks } from '../migrations/locks.ts'
-import { logNotExported, logOutcome } from '../migrations/log-outcome.ts'
 import {
   BEGIN_EXPORT,
   batchOfMigration,

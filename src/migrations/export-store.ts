@@ -2,8 +2,8 @@ import { type Account, nameKey } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { NotFound } from '../lib/request-errors.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { readableAmong } from '../repositories/readable-repositories.ts'
 import { findCurrentNames, keyOfName } from '../repositories/repository-store.ts'
+import { readableAmong } from '../repositories/visible-repository.ts'
 import {
   type ExportTask,
   InvalidStateChange,

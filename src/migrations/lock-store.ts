@@ -1,10 +1,9 @@
 import type { InferResult } from 'kysely'
 import { nameKey, type Viewer } from '../accounts/account.ts'
-import { countRows, type Db } from '../db/database.ts'
-import { selectInBatches, statementBatches } from '../db/statement-batches.ts'
+import { countRows, type Db, selectInBatches, statementBatches } from '../db/database.ts'
 import { nextTurn } from '../lib/turns.ts'
-import { ownsOrganization } from '../repositories/readable-repositories.ts'
 import { findIdByName } from '../repositories/repository-store.ts'
+import { ownsOrganization } from '../repositories/visible-repository.ts'
 import type { RepositoryName } from '../sources/source.ts'
 
 export type HeldLock = InferResult<ReturnType<typeof selectLocks>>[number]

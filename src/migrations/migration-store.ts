@@ -1,9 +1,8 @@
 import { sql } from 'kysely'
 import type { Account, Scope } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
-import { countRows, type Db, lockRow, MAX_INTEGER } from '../db/database.ts'
+import { countRows, type Db, lockRow, MAX_INTEGER, type Row } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { Row } from '../db/tables.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import {
   type Migration,

@@ -1,6 +1,4 @@
-import type { Db } from '../db/database.ts'
-import { rowsInPages } from '../db/statement-batches.ts'
-import type { Row } from '../db/tables.ts'
+import { type Db, type Row, rowsInPages } from '../db/database.ts'
 import { nextTurn } from '../lib/turns.ts'
 import type { Migration } from './migration.ts'
 

@@ -1,6 +1,4 @@
-import type { Db } from '../db/database.ts'
-import { rowsInPages } from '../db/statement-batches.ts'
-import type { Row } from '../db/tables.ts'
+import { type Db, type Row, rowsInPages } from '../db/database.ts'
 import type { Loss } from '../lib/losses.ts'
 import type { ExportTask, Migration } from './migration.ts'
 

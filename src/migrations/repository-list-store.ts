@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/database.ts'
+import { type Db, rowsInPages, selectInBatches } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import { rowsInPages, selectInBatches } from '../db/statement-batches.ts'
 import { batchesOf } from '../lib/batches.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'

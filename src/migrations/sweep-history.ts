@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/database.ts'
-import type { Row } from '../db/tables.ts'
+import type { Db, Row } from '../db/database.ts'
 
 interface HistoryParts {
   db: Db

@@ -1,5 +1,4 @@
-import type { Db } from '../db/database.ts'
-import { statementBatches } from '../db/statement-batches.ts'
+import { type Db, statementBatches } from '../db/database.ts'
 
 /** The result of the last `godwit check` of a repository, or of an export since that failed. */
 export interface CheckRecord {

@@ -1,5 +1,4 @@
-import { countRows, type Db, updateRow } from '../db/database.ts'
-import type { Row } from '../db/tables.ts'
+import { countRows, type Db, type Row, updateRow } from '../db/database.ts'
 import { type MigrationState, shownState } from '../migrations/migration.ts'
 import { unfinishedLiterals } from '../migrations/migration-store.ts'
 import type { Page } from '../migrations/repository-list-store.ts'

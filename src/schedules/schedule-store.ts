@@ -1,7 +1,6 @@
 import type { Account, Scope } from '../accounts/account.ts'
 import { findAccountsById } from '../accounts/account-store.ts'
-import { countRows, type Db } from '../db/database.ts'
-import type { Row } from '../db/tables.ts'
+import { countRows, type Db, type Row } from '../db/database.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
 import type { Page } from '../migrations/repository-list-store.ts'
 import type { Period, Schedule, ScheduleRequest, Weekday } from './schedule.ts'

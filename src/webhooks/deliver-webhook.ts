@@ -2,15 +2,17 @@ import { createHmac } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
 import { type Handlers, type Job, type Queue, RetryLater, type Run } from '../queue/queue.ts'
-import { insertDelivery, tallyDelivery } from './delivery-store.ts'
-import type { WebhookEvent } from './event-store.ts'
-import * as eventStore from './event-store.ts'
+import * as eventStore from './delivery-store.ts'
+import { insertDelivery, tallyDelivery, type WebhookEvent } from './delivery-store.ts'
 import { ParkedEvents } from './parked-events.ts'
 import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './record-event.ts'
-import type { DeliveryOutcome, SendParts, WebhookRequest } from './send-request.ts'
-import { sendRequest } from './send-request.ts'
-import type { Webhook } from './webhook.ts'
-import { disableWebhook, recordLastDelivery, webhookById } from './webhook-store.ts'
+import {
+  type DeliveryOutcome,
+  type SendParts,
+  sendRequest,
+  type WebhookRequest,
+} from './send-request.ts'
+import { disableWebhook, recordLastDelivery, type Webhook, webhookById } from './webhook-store.ts'
 
 export interface DeliverParts {
   db: Db

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { WebhookEvent } from './event-store.ts'
+import type { WebhookEvent } from './delivery-store.ts'
 import { enqueueDelivery } from './record-event.ts'
 
 /** A literal, because the partial index requires it. */

@@ -13,7 +13,7 @@ import { type Fault, startForge } from '../../../test/support/forge/fake-forge.t
 import { BINARY, fillForge, PICTURE } from '../../../test/support/forge/filled-forge.ts'
 import { until } from '../../../test/support/wait-until.ts'
 import { describeLosses } from '../../lib/losses.ts'
-import { cancelMigration } from '../../migrations/cancel-migration.ts'
+import { cancelMigration } from '../../migrations/end-migration.ts'
 import { migrationById, repositoryToExport } from '../../migrations/export-store.ts'
 import { progressOf } from '../../migrations/progress.ts'
 import { recordsOf as recordsAt } from '../../migrations/record-store.ts'

@@ -151,9 +151,6 @@ export const initialTables = {
     /** `passed` or `failed`. */
     outcome: 'text not null',
     reason: 'text',
-    warning: 'text',
-    bytes: 'bigint not null',
-    took_ms: 'bigint not null',
   },
 
   migrations: {

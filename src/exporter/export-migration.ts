@@ -187,11 +187,8 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
     // Reasons are shown beside the repository's name, so they do not repeat it.
     const fullName = fullNameOf(facts)
     const reason = error.message.replace(`${fullName}: `, '')
-    const checkedAt = parts.now()
-    const check = { fullName, checkedAt, tookMs: checkedAt - startedAt, reason }
-    await endWithReason(parts, task, run, reason, (tx) =>
-      recordCheck(tx, { ...check, bytes: 0, warning: null }),
-    )
+    const check = { fullName, checkedAt: parts.now(), reason }
+    await endWithReason(parts, task, run, reason, (tx) => recordCheck(tx, check))
   }
 }
 

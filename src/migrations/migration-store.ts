@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Account, Scope } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
-import { countRows, type Db, lockRow, MAX_INTEGER, type Row } from '../db/database.ts'
+import { countRows, type Db, lockRow, type Row } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import {
@@ -10,13 +10,7 @@ import {
   migrationOf,
   unfinishedStates,
 } from './migration.ts'
-import {
-  insertRepositoryList,
-  type ListPart,
-  type Page,
-  partAt,
-  referencesOf,
-} from './repository-list-store.ts'
+import { insertRepositoryList, type Page } from './repository-list-store.ts'
 
 /** Literals, because SQLite uses a partial index only if the query repeats its condition. */
 export const unfinishedLiterals = unfinishedStates.map((state) => sql.lit(state))
@@ -79,36 +73,6 @@ export function findMigration(
   id: number,
 ): Promise<Migration | undefined> {
   return migrationInScope(db, { id, ownerId: owner.id })
-}
-
-const migrationWithPart = prepared(
-  (db, { id, ownerId, part }: { id: number; ownerId: number; part: number }) =>
-    db
-      .selectFrom('migrations')
-      .leftJoin('repository_lists', (join) =>
-        join.onRef('migration_id', '=', 'migrations.id').on('part', '=', part),
-      )
-      .selectAll('migrations')
-      .select('facts_ids')
-      .where('migrations.id', '=', id)
-      .where('owner_id', '=', ownerId),
-  ([row]) => row && { migration: migrationOf(row), references: referencesOf(row.facts_ids) },
-)
-
-/** Finds a migration together with the part of its repository list where a page begins, in one query. */
-export async function findMigrationToRead(
-  db: Db,
-  { owner }: Scope,
-  id: number,
-  { offset }: Pick<Page, 'offset'>,
-): Promise<MigrationToRead | undefined> {
-  const part = Math.min(partAt(offset), MAX_INTEGER)
-  const found = await migrationWithPart(db, { id, ownerId: owner.id, part })
-  return found && { ...found, part }
-}
-
-export interface MigrationToRead extends ListPart {
-  migration: Migration
 }
 
 /** Returns a page of the migrations in the scope, newest first. */

@@ -280,16 +280,7 @@ const serviceState: ServiceState = {
     passed: 129,
     failed: 1,
     newestAt: AT,
-    problems: [
-      {
-        fullName: 'alice/atlas',
-        checkedAt: AT,
-        reason: 'an object is missing',
-        warning: null,
-        bytes: 0,
-        tookMs: 12,
-      },
-    ],
+    problems: [{ fullName: 'alice/atlas', checkedAt: AT, reason: 'an object is missing' }],
   },
 }
 const webhook: Webhook = {

@@ -29,7 +29,7 @@ import {
   recordsOf,
   saveRecordsWaiting,
   storeRecords,
-} from '../migrations/record-store.ts'
+} from '../migrations/outcomes.ts'
 import { recordDamaged } from '../migrations/segment-check-store.ts'
 import { markSegmentsUsed } from '../migrations/segment-store.ts'
 import { type Handler, type Handlers, RetryLater, type Run } from '../queue/queue.ts'

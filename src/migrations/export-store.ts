@@ -15,8 +15,13 @@ import {
   statesBefore,
 } from './migration.ts'
 import { readColumns } from './migration-store.ts'
-import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
-import { type RepositoryRecords, readRecordExports } from './record-store.ts'
+import {
+  NOT_BEGUN,
+  outcomesOf,
+  type RepositoryOutcome,
+  type RepositoryRecords,
+  readRecordExports,
+} from './outcomes.ts'
 import { repositoriesAt, repositoriesOf } from './repository-list-store.ts'
 import { tally } from './tally-store.ts'
 

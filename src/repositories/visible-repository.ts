@@ -9,9 +9,24 @@ import {
 import { accountFromRow } from '../accounts/account-store.ts'
 import { findVisibleOrganization } from '../accounts/membership-store.ts'
 import { type Db, selectInBatches } from '../db/database.ts'
+import { parseFullName } from '../lib/names.ts'
+import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryName } from '../sources/source.ts'
-import type { Role } from './facts.ts'
-import { type CatalogueEntry, findById, rolesOf } from './repository-store.ts'
+import {
+  factsOfUnreadable,
+  mayRead,
+  permissionsOf,
+  type RepositoryFacts,
+  type Role,
+} from './facts.ts'
+import {
+  type CatalogueEntry,
+  countForks,
+  findById,
+  findByNameAsMap,
+  keyOfEntry,
+  rolesOf,
+} from './repository-store.ts'
 
 /** The viewer without a token. No account has this id or login. */
 const NOBODY: Reader = {
@@ -187,3 +202,56 @@ export const ownsOrganization = (account: string | number, organization: string)
   sql<SqlBool>`exists (select 1 from memberships
     where organization_id = ${sql.ref(organization)} and role = 'owner'
     and memberships.account_id = ${typeof account === 'string' ? sql.ref(account) : account})`
+
+/** Returns the entries as the viewer sees them, with their templates, in the same order. */
+export async function factsForViewer(
+  db: Db,
+  viewer: Reader,
+  entries: readonly CatalogueEntry[],
+): Promise<RepositoryFacts[]> {
+  const names = new Set(entries.map(({ facts }) => facts.templateRepository ?? ''))
+  const templates = await findByNameAsMap(
+    db,
+    [...names].flatMap((fullName) => parseFullName(fullName) ?? []),
+  )
+  const all = [...entries, ...templates.values()]
+  const roles = await rolesOf(db, viewer, all)
+  const forks = await countForks(db, viewer, all)
+
+  const viewOf = (entry: CatalogueEntry, template: RepositoryFacts | null): RepositoryFacts =>
+    factsOf(entry, {
+      role: roles.get(entry.id) ?? 'none',
+      forksCount: forks.get(keyOfEntry(entry)) ?? 0,
+      template,
+    })
+
+  return mapInTurns(entries, (entry) => {
+    const template = templates.get(nameKey(entry.facts.templateRepository ?? ''))
+    const visible = template && mayRead(roles.get(template.id) ?? 'none', template.facts)
+    return viewOf(entry, visible ? { ...viewOf(template, null), collaborators: [] } : null)
+  })
+}
+
+/** Returns the facts of a repository that the viewer may no longer read: only its name, owner and creation time. */
+export function withheldFacts({ id, name, owner, createdAt }: RepositoryFacts): RepositoryFacts {
+  const facts = factsOfUnreadable(createdAt)
+  const entry = { id, name, owner, stamp: '', facts, problem: null }
+  return factsOf(entry, { role: 'none', forksCount: 0, template: null })
+}
+
+function factsOf(
+  { id, name, owner, facts }: CatalogueEntry,
+  view: { role: Role; forksCount: number; template: RepositoryFacts | null },
+): RepositoryFacts {
+  const { headCommit, templateRepository, forkOf, ownerIsOrganization, ...shown } = facts
+  return {
+    id,
+    name,
+    owner,
+    ...shown,
+    fork: forkOf !== null,
+    forksCount: view.forksCount,
+    permissions: permissionsOf(view.role, facts),
+    template: view.template,
+  }
+}

@@ -6,7 +6,7 @@ import * as archiveStore from '../migrations/archive-store.ts'
 import type { OutcomeLog } from '../migrations/end-migration.ts'
 import { repositoriesAt } from '../migrations/repository-list-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
-import type { ProtectedArchive, Schedule } from './schedule.ts'
+import type { ProtectedArchive, Schedule } from './schedule-store.ts'
 
 type LoggedDeleteParts = archiveStore.DeleteParts & { log: OutcomeLog }
 

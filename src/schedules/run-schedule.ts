@@ -19,9 +19,14 @@ import {
 import { AccountRemoved, FRESH } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsInArchives, makeRoomForNext, newestArchiveBytes } from './keep-archives.ts'
+import { nextRun } from './next-run.ts'
 import * as runStore from './run-store.ts'
-import { nextRun, type Schedule, type SkippedRepository } from './schedule.ts'
-import { dueSchedules, schedulesDueBeyondPeriod } from './schedule-store.ts'
+import {
+  dueSchedules,
+  type Schedule,
+  type SkippedRepository,
+  schedulesDueBeyondPeriod,
+} from './schedule-store.ts'
 
 /** The result of a run: a migration, or the reason why there is none. */
 export interface RunResult extends Pick<runStore.NewRun, 'outcome' | 'reason' | 'skipped'> {

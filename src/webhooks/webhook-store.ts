@@ -15,17 +15,7 @@ export const subscriptions = [
 export type Subscription = (typeof subscriptions)[number]
 
 /** A URL that receives events about the migrations of a person or an organization. */
-export interface Webhook extends WebhookSettings {
-  id: number
-  owner: Account
-  createdAt: number
-  updatedAt: number
-  /** The time of the first failure since the last success. */
-  failingSince: number | null
-  /** Why Godwit deactivated it. */
-  disabledReason: string | null
-  lastDelivery: LastDelivery | null
-}
+export type Webhook = ReturnType<typeof webhookOf>
 
 export interface WebhookSettings {
   url: string
@@ -149,17 +139,19 @@ const columnsOf = ({ url, contentType, secret, events, isActive }: WebhookSettin
   active: Number(isActive),
 })
 
-const webhookOf = (row: Row<'webhooks'>, owner: Account): Webhook => ({
+const webhookOf = (row: Row<'webhooks'>, owner: Account) => ({
   id: row.id,
   owner,
   url: row.url,
-  contentType: row.content_type as Webhook['contentType'],
+  contentType: row.content_type as WebhookSettings['contentType'],
   secret: row.secret,
   events: JSON.parse(row.events) as Subscription[],
   isActive: row.active === 1,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
+  /** The time of the first failure since the last success. */
   failingSince: row.failing_since,
+  /** Why Godwit deactivated it. */
   disabledReason: row.disabled_reason,
   lastDelivery: row.last_delivery === null ? null : (JSON.parse(row.last_delivery) as LastDelivery),
 })

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, type Row, selectInBatches, updateRow } from '../db/database.ts'
+import { type Db, hasRow, type Row, selectInBatches, updateRow } from '../db/database.ts'
 import { type Account, type AccountType, nameKey } from './account.ts'
 
 export async function listAccounts(db: Db): Promise<Account[]> {
@@ -75,7 +75,7 @@ export async function ensureOrganization(tx: Db, login: string, now: number) {
 
 /** Returns whether nobody ever signed in, started a migration or configured anything with the account. It may own repositories. */
 export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boolean> {
-  const row = await tx
+  const unused = tx
     .selectFrom('accounts')
     .select('id')
     .where('id', '=', id)
@@ -87,8 +87,7 @@ export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boo
     // An account with a forge_id belongs to somebody on the forge, even if their unused tokens were deleted.
     .where('forge_id', 'is', null)
     .where('migration_count', '=', 0)
-    .executeTakeFirst()
-  return row !== undefined
+  return hasRow(unused)
 }
 
 /**

@@ -88,7 +88,6 @@ const INDEXES = [
   'create index schedule_runs_by_migration on schedule_runs (migration_id)',
   'create index webhooks_by_owner on webhooks (owner_id)',
   'create index webhook_events_by_webhook on webhook_events (webhook_id, id)',
-  'create index webhook_events_by_age on webhook_events (created_at)',
   'create index webhook_events_parked on webhook_events (webhook_id, id) where parked = 1',
   `create index webhook_events_waiting on webhook_events (webhook_id, id) where state = 'waiting'`,
   'create index webhook_deliveries_by_webhook on webhook_deliveries (webhook_id, id)',

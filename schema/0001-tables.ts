@@ -60,7 +60,6 @@ export const initialTables = {
     issuer: 'text not null',
     subject: 'text not null',
     account_id: 'bigint not null unique references accounts (id) on delete cascade',
-    created_at: 'bigint not null',
   },
 
   memberships: {

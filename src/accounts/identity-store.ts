@@ -73,7 +73,7 @@ async function bind(
   if (forgeId === undefined && account.siteAdmin && !siteAdmin) return 'site-admin'
   await tx
     .insertInto('identities')
-    .values({ issuer, subject, account_id: account.id, created_at: now })
+    .values({ issuer, subject, account_id: account.id })
     // An account has at most one identity. If it has another one, nothing is inserted or found.
     .onConflict((oc) => oc.doNothing())
     .execute()

@@ -1,6 +1,6 @@
 import { ensureAccount } from '../src/accounts/account-store.ts'
 import { connect } from '../src/db/connect.ts'
-import { statementBatches } from '../src/db/statement-batches.ts'
+import { statementBatches } from '../src/db/database.ts'
 import { upgradeSchema } from '../src/db/upgrade.ts'
 import { createGit } from '../src/git/git.ts'
 import { putRepository } from '../src/repositories/repository-store.ts'

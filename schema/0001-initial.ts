@@ -1,5 +1,6 @@
 import { initialTables } from './0001-tables.ts'
-import type { Engine, SchemaStep } from './step.ts'
+
+type Engine = 'sqlite' | 'postgres'
 
 const ID: Record<Engine, string> = {
   sqlite: 'integer primary key autoincrement',
@@ -87,7 +88,6 @@ const INDEXES = [
   'create index schedule_runs_by_migration on schedule_runs (migration_id)',
   'create index webhooks_by_owner on webhooks (owner_id)',
   'create index webhook_events_by_webhook on webhook_events (webhook_id, id)',
-  'create index webhook_events_by_age on webhook_events (created_at)',
   'create index webhook_events_parked on webhook_events (webhook_id, id) where parked = 1',
   `create index webhook_events_waiting on webhook_events (webhook_id, id) where state = 'waiting'`,
   'create index webhook_deliveries_by_webhook on webhook_deliveries (webhook_id, id)',
@@ -136,13 +136,10 @@ const COUNTERS = [
     ('migrations cancelled', 0, 0)`,
 ]
 
-export const initial: SchemaStep = {
-  name: 'initial',
-  statements: (engine) => [
-    ...createTables(engine),
-    rateLimits(engine),
-    ...INDEXES,
-    ...SEGMENT_TRIGGERS[engine],
-    ...COUNTERS,
-  ],
-}
+export const initialStatements = (engine: Engine): string[] => [
+  ...createTables(engine),
+  rateLimits(engine),
+  ...INDEXES,
+  ...SEGMENT_TRIGGERS[engine],
+  ...COUNTERS,
+]

@@ -1,6 +1,6 @@
 /**
  * The tables of both engines, in the order in which they are created, with the SQL of each column; `id` is a key that is never used
- * twice. The types of `src/db/tables.ts` follow from this. Flags are 0 or 1, times are epoch milliseconds, structured values are JSON
+ * twice. The types of `src/db/database.ts` follow from this. Flags are 0 or 1, times are epoch milliseconds, structured values are JSON
  * text. A column may be omitted from an insert if it is nullable, an `id` or has a default.
  */
 export const initialTables = {
@@ -60,7 +60,6 @@ export const initialTables = {
     issuer: 'text not null',
     subject: 'text not null',
     account_id: 'bigint not null unique references accounts (id) on delete cascade',
-    created_at: 'bigint not null',
   },
 
   memberships: {
@@ -151,9 +150,6 @@ export const initialTables = {
     /** `passed` or `failed`. */
     outcome: 'text not null',
     reason: 'text',
-    warning: 'text',
-    bytes: 'bigint not null',
-    took_ms: 'bigint not null',
   },
 
   migrations: {

@@ -201,7 +201,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/wire': { imports: [] },
   'src/lib': { imports: [] },
-  schema: { imports: [], entries: ['0001-tables.ts', 'step.ts', 'steps.ts'] },
+  schema: { imports: [], entries: ['0001-tables.ts', 'steps.ts'] },
   'web/src': { imports: ['src/client', 'src/wire', 'src/lib'] },
   'test/wire': { imports: ['test'] },
 }

@@ -50,12 +50,5 @@ export type MembershipRole = (typeof membershipRoles)[number]
 /** Who granted a membership: a command of the operator, the members file of the organization, or the forge. */
 export type MembershipOrigin = 'manual' | 'file' | 'forge'
 
-export interface Membership {
-  organization: Account
-  member: Account
-  role: MembershipRole
-  origin: MembershipOrigin
-}
-
 /** A member of an organization, or an organization of a member, with the role by all origins together: `owner` wins. */
 export type Member = { account: Account; role: MembershipRole }

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import type { Account, Viewer } from './account.ts'
 import {
+  accountOfForgeUser,
   ensureAccount,
   findAccount,
   listAccounts,
@@ -11,7 +12,6 @@ import {
   upsertAccount,
 } from './account-store.ts'
 import { createAuthenticator } from './authenticator.ts'
-import { accountOfForgeUser } from './forge-account.ts'
 import {
   closeSession,
   closeSessionsOf,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, hasRow } from '../db/database.ts'
 import { hasExpired } from '../db/lease-store.ts'
 import type { Account } from './account.ts'
-import { accountOfForgeUser, type ForgeOwner } from './forge-account.ts'
+import { accountOfForgeUser, type ForgeOwner } from './account-store.ts'
 import { digestOf } from './token-store.ts'
 
 /** The forge cannot check a token at the moment. The token may still be valid. */
@@ -173,7 +173,7 @@ const MAX_UNUSED_MS = 30 * 24 * 60 * MINUTE_MS
 /** Claims the check of a token. Returns false if any process checked it within the last minute, or is checking it now. */
 async function claimTokenCheck(db: Db, digest: string, now: number): Promise<boolean> {
   const checking = { result: 'checking', check_again_at: now + MAX_CHECK_MS }
-  const row = await db
+  const claim = db
     .insertInto('forge_token_checks')
     .values({ digest, ...checking })
     .onConflict((oc) =>
@@ -183,8 +183,7 @@ async function claimTokenCheck(db: Db, digest: string, now: number): Promise<boo
         .where(hasExpired('forge_token_checks.check_again_at', { now, maxTtlMs: MINUTE_MS })),
     )
     .returning('digest')
-    .executeTakeFirst()
-  return row !== undefined
+  return hasRow(claim)
 }
 
 interface TokenCheck {

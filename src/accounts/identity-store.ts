@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Db, hasRow, lockRow, updateRow } from '../db/database.ts'
 import { type Account, nameKey } from './account.ts'
-import { accountFromRow, ensureAccount, findAccount } from './account-store.ts'
-import { accountOfForgeUser } from './forge-account.ts'
+import { accountFromRow, accountOfForgeUser, ensureAccount, findAccount } from './account-store.ts'
 import { closeSessionsOf, openSessionWithoutToken, type SessionTimes } from './session-store.ts'
 import { digestOf } from './token-store.ts'
 
@@ -74,7 +73,7 @@ async function bind(
   if (forgeId === undefined && account.siteAdmin && !siteAdmin) return 'site-admin'
   await tx
     .insertInto('identities')
-    .values({ issuer, subject, account_id: account.id, created_at: now })
+    .values({ issuer, subject, account_id: account.id })
     // An account has at most one identity. If it has another one, nothing is inserted or found.
     .onConflict((oc) => oc.doNothing())
     .execute()

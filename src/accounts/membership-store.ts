@@ -1,13 +1,15 @@
 import type { InferResult } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { Account, Member, Membership, MembershipOrigin } from './account.ts'
+import type { Account, Member, MembershipOrigin } from './account.ts'
 import { isTokenForOtherOwner, type MembershipRole, nameKey, type Reader } from './account.ts'
 import { accountFromRow, ensureAccount, findAccount } from './account-store.ts'
 import type { RecordAudit } from './audit-log.ts'
 
+export type Membership = Awaited<ReturnType<typeof listMemberships>>[number]
+
 /** Returns the memberships of one organization, or of all, with one entry for each origin. They are sorted by login. */
-export async function listMemberships(db: Db, organization?: Account): Promise<Membership[]> {
+export async function listMemberships(db: Db, organization?: Account) {
   let query = memberships(db)
   if (organization) query = query.where('organizations.id', '=', organization.id)
   const rows = await query.execute()

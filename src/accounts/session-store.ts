@@ -1,6 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import type { Db } from '../db/database.ts'
-import { selectInBatches } from '../db/statement-batches.ts'
+import { type Db, selectInBatches } from '../db/database.ts'
 import type { Account } from './account.ts'
 import { digestOf, isGodwitToken, selectViewers, viewerFromRow } from './token-store.ts'
 

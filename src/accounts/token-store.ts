@@ -1,9 +1,8 @@
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { type Expression, expressionBuilder, type InferResult, type SqlBool } from 'kysely'
-import { type Db, lockRow } from '../db/database.ts'
+import { type Db, lockRow, type Tables } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { Tables } from '../db/tables.ts'
 import type { Account, Viewer } from './account.ts'
 import { accountFromRow } from './account-store.ts'
 

@@ -1,8 +1,7 @@
 import { Octokit } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { arrayOf, matches, type Schema, type Static } from '../wire/schema.ts'
-import { notThisApi, ServerUnreachable } from './errors.ts'
-import { explainError, type FailedRequest } from './explain-error.ts'
+import { explainError, type FailedRequest, notThisApi, ServerUnreachable } from './errors.ts'
 import { type ApiPaths, pathsOf } from './paths.ts'
 import { type RequestOptions, requestSender, type Send, type Server } from './send-request.ts'
 

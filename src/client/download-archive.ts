@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   asTemporaryError,
+  busyErrorOf,
   RequestRejected,
   retryPause,
   ServerUnreachable,
   TemporaryError,
   WRONG_LINK,
 } from './errors.ts'
-import { busyErrorOf } from './explain-error.ts'
 import type { Send, Server } from './send-request.ts'
 
 /** The server of an archive: a MigrationsApi or a GitLabApi. */

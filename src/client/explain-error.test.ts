@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fakeServer, sendJson } from '../../test/support/fake-server.ts'
-import { asTemporaryError, retryPause } from './errors.ts'
-import { explainError } from './explain-error.ts'
+import { asTemporaryError, explainError, retryPause } from './errors.ts'
 import { MigrationsApi } from './migrations-api.ts'
 
 const url = 'https://forge.example'

@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UserError } from '../lib/user-error.ts'
-import { asTemporaryError, RequestRejected, retryPause, ServerError } from './errors.ts'
-import { busyErrorOf } from './explain-error.ts'
+import {
+  asTemporaryError,
+  busyErrorOf,
+  RequestRejected,
+  retryPause,
+  ServerError,
+} from './errors.ts'
 import { type RequestOptions, requestSender, type Send, type Server } from './send-request.ts'
 
 export interface GitLabProject {

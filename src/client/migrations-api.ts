@@ -1,12 +1,10 @@
 import { archiveName } from '../lib/archive-name.ts'
 import { arrayOf } from '../wire/schema.ts'
-import type { RetryRequest, StartRequest } from '../wire/types.ts'
+import type { RetryRequest, ScheduleChange, ScheduleRequest, StartRequest } from '../wire/types.ts'
 import { ApiCalls, PLAIN_TEXT, type Resource } from './api-calls.ts'
-import { notThisApi, RequestRejected, ServerError } from './errors.ts'
-import { busyErrorOf } from './explain-error.ts'
+import { busyErrorOf, notThisApi, RequestRejected, ServerError } from './errors.ts'
 import { ADMIN_PATHS } from './paths.ts'
 import * as responses from './responses.ts'
-import { schedulesApi } from './schedules-api.ts'
 import type { RequestOptions } from './send-request.ts'
 import { webhooksApi } from './webhooks-api.ts'
 
@@ -270,5 +268,41 @@ async function ifServerHas<T>(response: Promise<T>): Promise<T | undefined> {
   } catch (error) {
     if (error instanceof RequestRejected && ![401, 403].includes(error.status)) return undefined
     throw error
+  }
+}
+
+/** Schedules: migrations that are started every day or every week. Only Godwit servers have them. */
+function schedulesApi(calls: ApiCalls) {
+  function schedules(repositories: readonly string[] = []): Resource {
+    const { url, org } = calls.server
+    const where = org === undefined ? '' : `no organization ${org} of which you are an owner, or `
+    const missing = `${url} has ${where}no schedules: only Godwit servers have them`
+    return { path: calls.paths.schedules, missing, repositories }
+  }
+
+  const schedule = (id: number, subpath = ''): Resource => ({
+    path: `${calls.paths.schedule}${subpath}`,
+    parameters: { schedule_id: id },
+    missing: `${calls.notFoundMessage(`schedule ${id}`)}: \`godwit schedule list${calls.orgFlag}\` shows all`,
+  })
+
+  return {
+    list: () => calls.listAll(schedules(), responses.scheduleResponse),
+    show: (id: number) => calls.call('GET', schedule(id), responses.scheduleResponse),
+    runs: (id: number) => calls.listAll(schedule(id, '/runs'), responses.scheduleRunResponse),
+    add: (body: ScheduleRequest) =>
+      calls.call('POST', schedules(body.repositories), responses.scheduleResponse, body),
+    change(id: number, body: ScheduleChange) {
+      const resource = { ...schedule(id), repositories: body.repositories ?? [] }
+      return calls.call('PATCH', resource, responses.scheduleResponse, body)
+    },
+    remove: (id: number) => calls.request('DELETE', schedule(id)),
+    run: (id: number) => calls.call('POST', schedule(id, '/runs'), responses.scheduleRunResponse),
+    /** Deletes a protected archive, which the schedule keeps in addition to its newest ones. */
+    release(id: number, migrationId: number) {
+      const resource = schedule(id, '/protected-archives/{migration_id}')
+      const missing = `schedule ${id} has no protected archive of migration ${migrationId}: \`godwit schedule show ${id}${calls.orgFlag}\` lists them`
+      return calls.request('DELETE', { ...resource, missing }, { migration_id: migrationId })
+    },
   }
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { fakeServer, sendJson } from '../../test/support/fake-server.ts'
-import { requestSender, retryAfter } from './send-request.ts'
+import { retryAfter } from './errors.ts'
+import { requestSender } from './send-request.ts'
 
 const NOW = Date.parse('2026-01-01T00:00:00Z')
 const after = (headers: Record<string, string>) => retryAfter(new Headers(headers), NOW)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { RequestRejected, ServerUnreachable } from './errors.ts'
+import { RequestRejected, ServerUnreachable, secondsToWait } from './errors.ts'
 
 /** A server of this API and the credentials to call it. */
 export interface Server {
@@ -76,29 +76,3 @@ function redirectedElsewhere(url: string, sent: string, response: Response): Req
   const advice = isSameApi ? `use --url ${target}` : 'the token was not sent there; check --url'
   return new RequestRejected(response.status, `${url} redirects to ${target}: ${advice}`)
 }
-
-/** Returns how long a response asks to wait, or undefined if it does not. `defaultSeconds` is for a 429 or 503 without a time. */
-export function secondsToWait(
-  { status, headers }: Pick<Response, 'status' | 'headers'>,
-  defaultSeconds: number | undefined,
-): number | undefined {
-  const seconds = retryAfter(headers)
-  if (status === 429 || status === 503) return seconds ?? defaultSeconds
-  return status === 403 ? seconds : undefined
-}
-
-/** Returns the seconds of `retry-after`, or those until an exhausted rate limit is reset. */
-export function retryAfter(headers: Headers, now = Date.now()): number | undefined {
-  const header = headers.get('retry-after')
-  if (header !== null && /^\d+$/.test(header)) return Number(header)
-  const date = Date.parse(header ?? '')
-  if (!Number.isNaN(date)) return secondsBetween(now, date)
-  // GitLab sends these headers without `x-`. Some proxies send the seconds until the reset instead of its time.
-  const limit = (name: string) =>
-    headers.get(`x-ratelimit-${name}`) ?? headers.get(`ratelimit-${name}`)
-  const reset = Number(limit('reset') ?? Number.NaN)
-  if (limit('remaining') !== '0' || Number.isNaN(reset)) return undefined
-  return reset < 1e9 ? reset : secondsBetween(now, reset * 1000)
-}
-
-const secondsBetween = (now: number, then: number) => Math.max(0, Math.ceil((then - now) / 1000))

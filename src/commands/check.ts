@@ -9,7 +9,7 @@ import { mapConcurrent } from '../lib/turns.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { type DamagedArchive, damagedArchives } from '../migrations/archive-store.ts'
 import { countSegments } from '../migrations/segment-store.ts'
-import { type CheckRecord, deleteOtherChecks, recordCheck } from '../repositories/check-store.ts'
+import { deleteOtherChecks, recordCheck } from '../repositories/check-store.ts'
 import { blobsAddress, dataPathsOf, openBlobs } from '../service/data-paths.ts'
 import { type LocalCheck, openLocalCheck } from '../service/local-export.ts'
 import { withDatabase } from '../service/open-database.ts'
@@ -57,7 +57,7 @@ async function runCheck(
 ): Promise<void> {
   await using parts = await openLocalCheck(config)
   const { names, refused } = await repositoriesToCheck(parts, requested)
-  const results: CheckRecord[] = []
+  const results: Check[] = []
   {
     using line = progressLine()
     line.update(0, `0/${names.length} repositories`)
@@ -78,6 +78,8 @@ async function runCheck(
   }
   printResults(results, refused, json)
 }
+
+type Check = Awaited<ReturnType<typeof checkOne>>
 
 async function checkOne(parts: LocalCheck, name: RepositoryName, signal: AbortSignal) {
   const startedAt = performance.now()
@@ -108,13 +110,13 @@ async function repositoriesToCheck(parts: LocalCheck, requested: string[]) {
   return { names, refused }
 }
 
-function formatProblem({ fullName, reason, warning }: CheckRecord): string | undefined {
+function formatProblem({ fullName, reason, warning }: Check): string | undefined {
   const problem = reason ?? warning
   if (problem === null) return undefined
   return escapeForTerminal(`${reason === null ? 'warning' : 'failed'}: ${fullName}: ${problem}`)
 }
 
-function printResults(results: CheckRecord[], refused: RefusedEntry[], isJson: boolean): void {
+function printResults(results: Check[], refused: RefusedEntry[], isJson: boolean): void {
   const failed = results.filter(({ reason }) => reason !== null).length
   const warnings = results.filter(({ warning }) => warning !== null).length + refused.length
   const bytes = results.reduce((sum, each) => sum + each.bytes, 0)
@@ -131,7 +133,7 @@ function printResults(results: CheckRecord[], refused: RefusedEntry[], isJson: b
     )
 }
 
-const checkJson = (each: CheckRecord) => ({
+const checkJson = (each: Check) => ({
   full_name: each.fullName,
   outcome: each.reason === null ? 'passed' : 'failed',
   reason: each.reason,

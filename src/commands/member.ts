@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander'
-import {
-  type Account,
-  type Membership,
-  type MembershipRole,
-  membershipRoles,
-} from '../accounts/account.ts'
+import { type Account, type MembershipRole, membershipRoles } from '../accounts/account.ts'
 import type { RecordAudit } from '../accounts/audit-log.ts'
-import { listMemberships, putMembership, removeMembership } from '../accounts/membership-store.ts'
+import {
+  listMemberships,
+  type Membership,
+  putMembership,
+  removeMembership,
+} from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
 import { UserError } from '../lib/user-error.ts'
 import { aboutAccount, requireAccount } from './account.ts'

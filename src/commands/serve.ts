@@ -1,8 +1,8 @@
 import { flushCompileCache } from 'node:module'
 import type { Command } from 'commander'
 import { UsageError } from '../lib/user-error.ts'
+import { requireRepositories } from '../service/data-paths.ts'
 import { type Log, openLog } from '../service/log.ts'
-import { requireRepositories } from '../service/requirements.ts'
 import type { Service } from '../service/service.ts'
 import type { Config } from '../settings/config.ts'
 import { addCommandWithoutJson, readServiceConfig } from './command-line.ts'
@@ -48,7 +48,7 @@ export function workCommand(program: Command, about: string): void {
       throw new UsageError('`work` needs --database-url: it shares the database with API processes')
     const logging = openLog(config)
     const stopped = untilStopSignal()
-    const { startWorker } = await import('../service/start-worker.ts')
+    const { startWorker } = await import('../service/start-exporter.ts')
     await using worker = await startWorker(config, logging)
     print('Godwit is running as a worker')
     await stoppedOrOutputFailed(stopped)

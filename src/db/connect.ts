@@ -7,10 +7,9 @@ import { hasCode } from '../lib/errno.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { UserError } from '../lib/user-error.ts'
-import type { Database } from './database.ts'
+import type { Database, Tables } from './database.ts'
 import { shortcuts } from './prepared.ts'
 import { sqliteDialect } from './sqlite-dialect.ts'
-import type { Tables } from './tables.ts'
 
 export interface DatabaseOptions {
   /** The directory of the embedded database, which is used if there is no `databaseUrl`. */

@@ -1,6 +1,5 @@
 import { UserError } from '../lib/user-error.ts'
-import type { Db } from './database.ts'
-import type { Row } from './tables.ts'
+import type { Db, Row } from './database.ts'
 
 /**
  * What a mark of a copy is about, and what its address is:

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import type { Engine } from '../../schema/step.ts'
+import type { Engine } from '../../schema/steps.ts'
 import { codeOf } from '../lib/errno.ts'
 import { nextTurn } from '../lib/turns.ts'
 import { UserError } from '../lib/user-error.ts'

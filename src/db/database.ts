@@ -1,7 +1,39 @@
-import { type Kysely, type SelectQueryBuilder, sql, type Updateable } from 'kysely'
+import {
+  type Generated,
+  type Kysely,
+  type Selectable,
+  type SelectQueryBuilder,
+  sql,
+  type Updateable,
+} from 'kysely'
 import type { Pool } from 'pg'
-import type { Engine } from '../../schema/step.ts'
-import type { Tables } from './tables.ts'
+import type { initialTables } from '../../schema/0001-tables.ts'
+import type { Engine } from '../../schema/steps.ts'
+import { batchesOf } from '../lib/chunks.ts'
+import { nextTurn } from '../lib/turns.ts'
+
+type Value<Definition> = Definition extends `text${string}` ? string : number
+
+/** The type of a column, from its SQL. A later step of the schema that adds a column adds its type to `Tables`. */
+type Column<Definition> = Definition extends 'id'
+  ? Generated<number>
+  : Definition extends `${string} default ${string}`
+    ? Generated<Value<Definition>>
+    : Definition extends `${string} ${'not null' | 'primary key'}${string}`
+      ? Value<Definition>
+      : Value<Definition> | null
+
+/** The tables that queries may use, which `schema/` describes. */
+export type Tables = {
+  [Table in keyof typeof initialTables]: {
+    -readonly [Name in keyof (typeof initialTables)[Table]]: Column<
+      (typeof initialTables)[Table][Name]
+    >
+  }
+}
+
+/** A row as it is read from a table. */
+export type Row<Name extends keyof Tables> = Selectable<Tables[Name]>
 
 export type Db = Kysely<Tables>
 
@@ -48,4 +80,39 @@ export async function countRows<DB, T extends keyof DB>(query: SelectQueryBuilde
   const counted = query.select((eb) => eb.fn.countAll<number>().as('total'))
   const { total } = await counted.$castTo<{ total: number }>().executeTakeFirstOrThrow()
   return total
+}
+
+/** Both engines limit the number of parameters of a statement. */
+const MAX_ROWS = 500
+
+/** Splits a list into batches that fit into one statement. */
+export const statementBatches = <T>(values: readonly T[]): Generator<T[]> =>
+  batchesOf(values, MAX_ROWS)
+
+/** Runs a query for a list of any length, batch by batch. */
+export async function selectInBatches<T, R>(
+  values: readonly T[],
+  query: (batch: T[]) => { execute(): Promise<R[]> },
+): Promise<R[]> {
+  const found: R[][] = []
+  for (const batch of statementBatches(values)) {
+    await nextTurn()
+    found.push(await query(batch).execute())
+  }
+  return found.flat()
+}
+
+/** Yields the rows of a query page by page, so that they are never all in memory. `query` selects and orders the rows after one. */
+export async function* rowsInPages<K, R extends K>(
+  limit: number,
+  first: K,
+  query: (after: K) => { limit(rows: number): { execute(): Promise<R[]> } },
+): AsyncGenerator<R, void, void> {
+  for (let after = first; ; ) {
+    await nextTurn()
+    const rows = await query(after).limit(limit).execute()
+    yield* rows
+    if (rows.length < limit) return
+    after = rows.at(-1)!
+  }
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
-import type { Row } from './tables.ts'
+import type { Row } from './database.ts'
 
 export type SchemaAge = ReturnType<typeof schemaAge>
 

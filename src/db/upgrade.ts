@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import type { SchemaStep } from '../../schema/step.ts'
-import { steps } from '../../schema/steps.ts'
+import { type SchemaStep, steps } from '../../schema/steps.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Database } from './database.ts'
 

@@ -1,9 +1,9 @@
 import type { Db } from '../db/database.ts'
 import { batchesOf } from '../lib/chunks.ts'
 import { mapConcurrent } from '../lib/turns.ts'
+import { logNotExported, type OutcomeLog } from '../migrations/end-migration.ts'
 import { changeState, migrationById } from '../migrations/export-store.ts'
 import { reconcileLocksOf } from '../migrations/locks.ts'
-import { logNotExported, type OutcomeLog } from '../migrations/log-outcome.ts'
 import {
   batchOfMigration,
   EXPORT_RECORDS,
@@ -25,11 +25,11 @@ import {
 } from '../migrations/segment-store.ts'
 import { type Job, PermanentError, type Queue, RetryLater, type Run } from '../queue/queue.ts'
 import type { RepositorySummary } from '../repositories/facts-store.ts'
-import { readableAmong } from '../repositories/readable-repositories.ts'
 import { AccountRemoved, RECENT, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import { findByNameAsMap } from '../repositories/repository-store.ts'
 import { RightsUnavailable } from '../repositories/rights-unavailable.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
+import { readableAmong } from '../repositories/visible-repository.ts'
 import type { Source } from '../sources/source.ts'
 import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
 import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'

@@ -3,7 +3,7 @@ import { planArchive } from '../archive/plan-archive.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { archiveSegments } from '../migrations/archive-store.ts'
-import type { OutcomeLog } from '../migrations/log-outcome.ts'
+import type { OutcomeLog } from '../migrations/end-migration.ts'
 import {
   type CheckResult,
   type ComposedArchive,

@@ -8,7 +8,7 @@ import { fillForge } from '../../test/support/forge/filled-forge.ts'
 import { listCatalogue } from '../../test/support/list-catalogue.ts'
 import { readArchive } from '../archive/copy-archive.ts'
 import { readEntries } from '../archive/read-entries.ts'
-import { factsForViewer } from '../repositories/facts-for-viewer.ts'
+import { factsForViewer } from '../repositories/visible-repository.ts'
 import { forgeDiscussions } from '../sources/forge/discussions/forge-discussions.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import {

@@ -9,7 +9,7 @@ import {
 } from '../../test/support/export-scene.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import { noLongerReadable } from '../migrations/archive-store.ts'
-import { cancelMigration } from '../migrations/cancel-migration.ts'
+import { cancelMigration } from '../migrations/end-migration.ts'
 import { migrationById } from '../migrations/export-store.ts'
 import { heldLocks, releaseLocks } from '../migrations/lock-store.ts'
 import { BEGIN_EXPORT, batchOfMigration } from '../migrations/migration.ts'

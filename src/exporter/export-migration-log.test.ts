@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { exportScene } from '../../test/support/export-scene.ts'
-import { cancelMigration } from '../migrations/cancel-migration.ts'
+import { cancelMigration } from '../migrations/end-migration.ts'
 import { migrationById } from '../migrations/export-store.ts'
 import { retryMigration } from '../migrations/retry-migration.ts'
 import { Unreadable } from '../sources/unreadable.ts'

@@ -1,9 +1,8 @@
 import type { Db } from '../db/database.ts'
-import { endMigration } from '../migrations/end-migration.ts'
+import { endMigration, logNotExported, logOutcome } from '../migrations/end-migration.ts'
 import { migrationById, repositoryToExport } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
 import { reconcileLock, reconcileLocks } from '../migrations/locks.ts'
-import { logNotExported, logOutcome } from '../migrations/log-outcome.ts'
 import {
   BEGIN_EXPORT,
   batchOfMigration,
@@ -30,7 +29,7 @@ import {
   recordsOf,
   saveRecordsWaiting,
   storeRecords,
-} from '../migrations/record-store.ts'
+} from '../migrations/outcomes.ts'
 import { recordDamaged } from '../migrations/segment-check-store.ts'
 import { markSegmentsUsed } from '../migrations/segment-store.ts'
 import { type Handler, type Handlers, RetryLater, type Run } from '../queue/queue.ts'
@@ -187,11 +186,8 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
     // Reasons are shown beside the repository's name, so they do not repeat it.
     const fullName = fullNameOf(facts)
     const reason = error.message.replace(`${fullName}: `, '')
-    const checkedAt = parts.now()
-    const check = { fullName, checkedAt, tookMs: checkedAt - startedAt, reason }
-    await endWithReason(parts, task, run, reason, (tx) =>
-      recordCheck(tx, { ...check, bytes: 0, warning: null }),
-    )
+    const check = { fullName, checkedAt: parts.now(), reason }
+    await endWithReason(parts, task, run, reason, (tx) => recordCheck(tx, check))
   }
 }
 

@@ -6,8 +6,7 @@ import { ensureAccount } from '../accounts/account-store.ts'
 import type { Queue } from '../queue/queue.ts'
 import { DELIVER_WEBHOOK } from '../webhooks/record-event.ts'
 import { insertWebhook } from '../webhooks/webhook-store.ts'
-import { cancelMigration } from './cancel-migration.ts'
-import type { EndedMigration } from './end-migration.ts'
+import { cancelMigration, type EndedMigration } from './end-migration.ts'
 import { migrationById } from './export-store.ts'
 
 async function scene(t: TestContext, engine: Engine) {

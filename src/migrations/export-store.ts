@@ -2,8 +2,8 @@ import { type Account, nameKey } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { NotFound } from '../lib/request-errors.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { readableAmong } from '../repositories/readable-repositories.ts'
 import { findCurrentNames, keyOfName } from '../repositories/repository-store.ts'
+import { readableAmong } from '../repositories/visible-repository.ts'
 import {
   type ExportTask,
   InvalidStateChange,
@@ -15,8 +15,13 @@ import {
   statesBefore,
 } from './migration.ts'
 import { readColumns } from './migration-store.ts'
-import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
-import { type RepositoryRecords, readRecordExports } from './record-store.ts'
+import {
+  NOT_BEGUN,
+  outcomesOf,
+  type RepositoryOutcome,
+  type RepositoryRecords,
+  readRecordExports,
+} from './outcomes.ts'
 import { repositoriesAt, repositoriesOf } from './repository-list-store.ts'
 import { tally } from './tally-store.ts'
 

@@ -5,8 +5,7 @@ import { openDatabase } from '../../test/support/databases.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import { addToken, listTokens, recordTokenUse } from '../accounts/token-store.ts'
-import type { Db } from '../db/database.ts'
-import { statementBatches } from '../db/statement-batches.ts'
+import { type Db, statementBatches } from '../db/database.ts'
 import { markSegmentsUsed } from './segment-store.ts'
 
 test('two processes that record the use of the same tokens do not deadlock', async (t) => {

@@ -1,10 +1,9 @@
 import type { InferResult } from 'kysely'
 import { nameKey, type Viewer } from '../accounts/account.ts'
-import { countRows, type Db } from '../db/database.ts'
-import { selectInBatches, statementBatches } from '../db/statement-batches.ts'
+import { countRows, type Db, hasRow, selectInBatches, statementBatches } from '../db/database.ts'
 import { nextTurn } from '../lib/turns.ts'
-import { ownsOrganization } from '../repositories/readable-repositories.ts'
 import { findIdByName } from '../repositories/repository-store.ts'
+import { ownsOrganization } from '../repositories/visible-repository.ts'
 import type { RepositoryName } from '../sources/source.ts'
 
 export type HeldLock = InferResult<ReturnType<typeof selectLocks>>[number]
@@ -159,24 +158,15 @@ export async function repositoriesToReconcile(db: Db): Promise<number[]> {
 
 /** Returns whether the repository must refuse pushes now. */
 export async function isLockHeld(db: Db, repositoryId: number): Promise<boolean> {
-  const held = await db
-    .selectFrom('repository_locks')
-    .select('migration_id')
-    .where('repository_id', '=', repositoryId)
-    .where('released_at', 'is', null)
-    .limit(1)
-    .executeTakeFirst()
-  return held !== undefined
+  const locks = db.selectFrom('repository_locks').select('migration_id')
+  const held = locks.where('repository_id', '=', repositoryId).where('released_at', 'is', null)
+  return hasRow(held.limit(1))
 }
 
 /** Finds the repository by name. An unknown repository is not locked. */
 export async function isLockHeldOn(db: Db, { owner, name }: RepositoryName): Promise<boolean> {
-  const held = await selectHeld(db)
-    .where('accounts.login_key', '=', nameKey(owner))
-    .where('name_key', '=', nameKey(name))
-    .limit(1)
-    .executeTakeFirst()
-  return held !== undefined
+  const held = selectHeld(db).where('accounts.login_key', '=', nameKey(owner))
+  return hasRow(held.where('name_key', '=', nameKey(name)).limit(1))
 }
 
 /** Returns the migrations whose released locks on the repository are not yet deleted. */

@@ -1,9 +1,8 @@
 import { sql } from 'kysely'
 import type { Account, Scope } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
-import { countRows, type Db, lockRow, MAX_INTEGER } from '../db/database.ts'
+import { countRows, type Db, lockRow, type Row } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { Row } from '../db/tables.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import {
   type Migration,
@@ -11,13 +10,7 @@ import {
   migrationOf,
   unfinishedStates,
 } from './migration.ts'
-import {
-  insertRepositoryList,
-  type ListPart,
-  type Page,
-  partAt,
-  referencesOf,
-} from './repository-list-store.ts'
+import { insertRepositoryList, type Page } from './repository-list-store.ts'
 
 /** Literals, because SQLite uses a partial index only if the query repeats its condition. */
 export const unfinishedLiterals = unfinishedStates.map((state) => sql.lit(state))
@@ -82,36 +75,6 @@ export function findMigration(
   return migrationInScope(db, { id, ownerId: owner.id })
 }
 
-const migrationWithPart = prepared(
-  (db, { id, ownerId, part }: { id: number; ownerId: number; part: number }) =>
-    db
-      .selectFrom('migrations')
-      .leftJoin('repository_lists', (join) =>
-        join.onRef('migration_id', '=', 'migrations.id').on('part', '=', part),
-      )
-      .selectAll('migrations')
-      .select('facts_ids')
-      .where('migrations.id', '=', id)
-      .where('owner_id', '=', ownerId),
-  ([row]) => row && { migration: migrationOf(row), references: referencesOf(row.facts_ids) },
-)
-
-/** Finds a migration together with the part of its repository list where a page begins, in one query. */
-export async function findMigrationToRead(
-  db: Db,
-  { owner }: Scope,
-  id: number,
-  { offset }: Pick<Page, 'offset'>,
-): Promise<MigrationToRead | undefined> {
-  const part = Math.min(partAt(offset), MAX_INTEGER)
-  const found = await migrationWithPart(db, { id, ownerId: owner.id, part })
-  return found && { ...found, part }
-}
-
-export interface MigrationToRead extends ListPart {
-  migration: Migration
-}
-
 /** Returns a page of the migrations in the scope, newest first. */
 export async function listMigrations(db: Db, scope: Scope, page: Page): Promise<Migration[]> {
   return (await newestRows(db, scope, page)).map(migrationOf)
@@ -171,4 +134,68 @@ export async function migrationOwner(db: Db, migrationId: number): Promise<Accou
     )
     .executeTakeFirst()
   return row && accountFromRow(row)
+}
+
+interface HistoryParts {
+  db: Db
+  now: () => number
+  /** 0 keeps migrations forever. */
+  migrationHistoryMs: number
+}
+
+/** The maximum for one run. */
+const MIGRATIONS_AT_ONCE = 500
+/** Limits the rows per statement, because on SQLite everything else waits for a statement. */
+const ROWS_AT_ONCE = 2000
+
+/**
+ * Deletes migrations that ended long ago, with their repository lists and results. Keeps migrations that have an archive, are listed as a
+ * run of a schedule, or have locks that are not yet removed at the source. Returns the number of deleted migrations.
+ */
+export async function sweepHistory(parts: HistoryParts): Promise<number> {
+  const { db, now, migrationHistoryMs } = parts
+  if (migrationHistoryMs === 0) return 0
+  const old = await db
+    .selectFrom('migrations')
+    .select(['id', 'owner_id', 'repository_count'])
+    .where('ended_at', '<', now() - migrationHistoryMs)
+    .where('archive_expires_at', 'is', null)
+    .where(
+      sql<boolean>`not exists (select 1 from schedule_runs where migration_id = migrations.id)`,
+    )
+    .where(
+      sql<boolean>`not exists (select 1 from repository_locks where migration_id = migrations.id)`,
+    )
+    .orderBy('ended_at')
+    .limit(MIGRATIONS_AT_ONCE)
+    .execute()
+  for (const each of old) await db.transaction().execute((tx) => removeMigration(tx, each))
+  return old.length
+}
+
+async function removeMigration(
+  tx: Db,
+  {
+    id,
+    owner_id,
+    repository_count,
+  }: Pick<Row<'migrations'>, 'id' | 'owner_id' | 'repository_count'>,
+): Promise<void> {
+  for (const table of ['repository_exports', 'record_exports'] as const)
+    for (let to = ROWS_AT_ONCE; to < repository_count + ROWS_AT_ONCE; to += ROWS_AT_ONCE)
+      await tx.deleteFrom(table).where('migration_id', '=', id).where('position', '<', to).execute()
+  for (const table of ['reused_repositories', 'repository_lists'] as const)
+    await tx.deleteFrom(table).where('migration_id', '=', id).execute()
+  const { numDeletedRows } = await tx
+    .deleteFrom('migrations')
+    .where('id', '=', id)
+    .executeTakeFirst()
+  // The number of pages of an owner's migrations follows from this count.
+  await tx
+    .updateTable('accounts')
+    .set((account) => ({
+      migration_count: account('migration_count', '-', Number(numDeletedRows)),
+    }))
+    .where('id', '=', owner_id)
+    .execute()
 }

@@ -1,5 +1,5 @@
 import type { Account } from '../accounts/account.ts'
-import type { Row } from '../db/tables.ts'
+import type { Row } from '../db/database.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 
 /** Exports everything without locks, and fails if any repository fails. */

@@ -1,7 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { Db } from '../db/database.ts'
-import { statementBatches } from '../db/statement-batches.ts'
-import type { Row } from '../db/tables.ts'
+import { type Db, type Row, statementBatches } from '../db/database.ts'
 import { batchesOf } from '../lib/chunks.ts'
 import type { ExportTask, Migration, MigrationOptions } from './migration.ts'
 import { readColumns } from './migration-store.ts'

@@ -8,8 +8,8 @@ import { changeState } from './export-store.ts'
 import { DEFAULT_OPTIONS, type Migration, type MigrationOptions } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
 import { recordOutcome, recordProgress } from './outcome-store.ts'
+import { saveRecordsProgress, storeRecords } from './outcomes.ts'
 import { describeReport, type Progress, progressOf, reportOf, totalsOf } from './progress.ts'
-import { saveRecordsProgress, storeRecords } from './record-store.ts'
 
 const SECOND = 1000
 

@@ -14,8 +14,13 @@ import {
   unfinishedStates,
 } from './migration.ts'
 import { readColumns } from './migration-store.ts'
-import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
-import { type RecordsProgress, readRecordExports } from './record-store.ts'
+import {
+  NOT_BEGUN,
+  outcomesOf,
+  type RecordsProgress,
+  type RepositoryOutcome,
+  readRecordExports,
+} from './outcomes.ts'
 import { namedRepositoriesOf } from './repository-list-store.ts'
 
 type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'

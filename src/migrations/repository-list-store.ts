@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/database.ts'
+import { type Db, rowsInPages, selectInBatches } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import { rowsInPages, selectInBatches } from '../db/statement-batches.ts'
 import { batchesOf } from '../lib/chunks.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
@@ -56,57 +55,32 @@ const partOfList = prepared(
       .select('facts_ids')
       .where('migration_id', '=', id)
       .where('part', '=', part),
-  ([row]) => referencesOf(row?.facts_ids ?? null),
+  ([row]) => (row ? referencesIn(row) : []),
 )
 
-export const referencesOf = (factsIds: string | null): readonly number[] =>
-  factsIds === null ? [] : (JSON.parse(factsIds) as number[])
+const referencesIn = ({ facts_ids }: { facts_ids: string }): readonly number[] =>
+  JSON.parse(facts_ids)
 
-export const partAt = (position: number): number => Math.floor(position / PART_LENGTH)
+const partAt = (position: number): number => Math.floor(position / PART_LENGTH)
 
-export interface ListPart {
-  part: number
-  references: readonly number[]
-}
-
-/** Returns the references of a page if all of them are in the given part. */
-export function knownReferences(
-  { repositoryCount }: OfMigration,
-  { offset, limit }: Page,
-  { part, references }: ListPart,
-): readonly number[] | undefined {
-  const end = Math.min(offset + limit, repositoryCount)
-  if (end <= offset) return []
-  if (partAt(offset) !== part || partAt(end - 1) !== part) return undefined
-  const first = part * PART_LENGTH
-  return references.slice(offset - first, end - first)
-}
-
-/** Yields the references of a page, part by part. One part may be given already. */
-export async function* pageOfReferences(
+/** Returns the references of a page, by default of all repositories. */
+export async function referencesOf(
   db: Db,
   { id, repositoryCount }: OfMigration,
-  { offset, limit }: Page,
-  known?: ListPart,
-): AsyncGenerator<readonly number[]> {
+  { offset, limit }: Page = { offset: 0, limit: repositoryCount },
+): Promise<number[]> {
+  const references: number[] = []
   const end = Math.min(offset + limit, repositoryCount)
-  for (let at = offset; at < end; ) {
-    const part = partAt(at)
-    const first = part * PART_LENGTH
-    const all = known?.part === part ? known.references : await partOfList(db, { id, part })
-    yield all.slice(at - first, end - first)
-    at = first + PART_LENGTH
+  for (let at = offset; at < end; at = (partAt(at) + 1) * PART_LENGTH) {
+    const part = await partOfList(db, { id, part: partAt(at) })
+    references.push(...part.slice(at % PART_LENGTH, (at % PART_LENGTH) + end - at))
   }
-}
-
-async function allReferences(db: Db, migration: OfMigration): Promise<number[]> {
-  const page = { offset: 0, limit: migration.repositoryCount }
-  return (await Array.fromAsync(pageOfReferences(db, migration, page))).flat()
+  return references
 }
 
 /** Returns all repositories of a migration, in order. */
 export async function repositoriesOf(db: Db, migration: OfMigration): Promise<RepositoryFacts[]> {
-  const ids = await allReferences(db, migration)
+  const ids = await referencesOf(db, migration)
   const facts = await factsById(db, ids)
   return ids.map((id) => facts.get(id)!)
 }
@@ -125,7 +99,7 @@ export async function namedRepositoriesOfAll(
   migrations: readonly OfMigration[],
 ): Promise<RepositorySummary[][]> {
   const lists: number[][] = []
-  for (const migration of migrations) lists.push(await allReferences(db, migration))
+  for (const migration of migrations) lists.push(await referencesOf(db, migration))
   const names = await repositoriesByFactsId(db, lists.flat())
   return lists.map((ids) => ids.map((id) => names.get(id)!))
 }
@@ -151,7 +125,7 @@ export async function firstNames(
   )
   const first = rows.map((row) => ({
     id: row.migration_id,
-    references: referencesOf(row.facts_ids).slice(0, atMost),
+    references: referencesIn(row).slice(0, atMost),
   }))
   const ids = first.flatMap(({ references }) => references)
   const names = await repositoriesByFactsId(db, ids)
@@ -169,7 +143,7 @@ export async function migrationsContaining(
   const rows = await selectInBatches(migrationIds, (batch) => partsOf(db, batch))
   const lists = await mapInTurns(rows, (row) => ({
     migrationId: row.migration_id,
-    references: referencesOf(row.facts_ids),
+    references: referencesIn(row),
   }))
   const all = new Set(lists.flatMap(({ references }) => references))
   const ofRepository = await factsIdsOfRepository(db, [...all], repositoryId)
@@ -211,8 +185,7 @@ export async function sweepFacts(db: Db, now: number): Promise<number> {
     if (candidates.length === 0) return removed
     after = candidates.at(-1)!
     const unused = new Set(candidates)
-    for await (const { facts_ids } of everyPart(db))
-      for (const id of referencesOf(facts_ids)) unused.delete(id)
+    for await (const part of everyPart(db)) for (const id of referencesIn(part)) unused.delete(id)
     removed += await deleteFactsUnlessUsed(db, [...unused], since)
   }
 }

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/database.ts'
-import { selectInBatches, statementBatches } from '../db/statement-batches.ts'
+import { type Db, selectInBatches, statementBatches } from '../db/database.ts'
 
 /** A stored segment; `key` is the key of its blob. */
 export interface SegmentRecord {

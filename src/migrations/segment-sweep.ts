@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, MAX_INTEGER } from '../db/database.ts'
-import { rowsInPages } from '../db/statement-batches.ts'
+import { type Db, MAX_INTEGER, rowsInPages } from '../db/database.ts'
 import { unfinishedLiterals } from './migration-store.ts'
 import type { Reused } from './outcomes.ts'
 

@@ -10,8 +10,6 @@ import {
   listAdministered,
 } from '../repositories/administered-repositories.ts'
 import { fullNameOf, mayAdminister, type RepositoryFacts } from '../repositories/facts.ts'
-import { factsForViewer, withheldFacts } from '../repositories/facts-for-viewer.ts'
-import { readableAmong } from '../repositories/readable-repositories.ts'
 import { FRESH, RECENT, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import {
   type CatalogueEntry,
@@ -20,6 +18,7 @@ import {
   rolesOf,
 } from '../repositories/repository-store.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
+import { factsForViewer, readableAmong, withheldFacts } from '../repositories/visible-repository.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { insertLocks } from './lock-store.ts'
 import { lockEarly, requireLockable } from './locks.ts'

@@ -1,8 +1,7 @@
 import { openSessionsAmong } from '../accounts/session-store.ts'
 import { isUsableById } from '../accounts/token-store.ts'
-import type { Db } from '../db/database.ts'
-import { statementBatches } from '../db/statement-batches.ts'
-import { ownsOrganization } from '../repositories/readable-repositories.ts'
+import { type Db, statementBatches } from '../db/database.ts'
+import { ownsOrganization } from '../repositories/visible-repository.ts'
 
 /** A stream of the progress of a migration, opened with a token or in a session. */
 export interface ProgressStream {

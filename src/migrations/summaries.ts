@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import type { Scope } from '../accounts/account.ts'
-import type { Db } from '../db/database.ts'
-import type { Row } from '../db/tables.ts'
+import type { Db, Row } from '../db/database.ts'
 import { damagedAmong } from './archive-store.ts'
 import { countHeldLocks } from './lock-store.ts'
 import { CANCELLED, migrationOf } from './migration.ts'

@@ -5,8 +5,7 @@ import { exportScene } from '../../test/support/export-scene.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { deleteArchive } from './archive-store.ts'
-import { countMigrations, listMigrations } from './migration-store.ts'
-import { sweepHistory } from './sweep-history.ts'
+import { countMigrations, listMigrations, sweepHistory } from './migration-store.ts'
 
 const DAY = 24 * 3_600_000
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Db } from '../db/database.ts'
-import { statementBatches } from '../db/statement-batches.ts'
+import { type Db, statementBatches } from '../db/database.ts'
 import type { Queue, QueueName } from './queue.ts'
 import { createWorkers, type HeldJob, type JobStore, type WorkerTiming } from './run-jobs.ts'
 

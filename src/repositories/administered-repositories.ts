@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import { type Account, type AccountType, nameKey, type Viewer } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
 import { countRows, type Db } from '../db/database.ts'
-import { readableBy } from './readable-repositories.ts'
 import { type CatalogueEntry, findById } from './repository-store.ts'
+import { readableBy } from './visible-repository.ts'
 
 export const affiliations = ['owner', 'collaborator', 'organization_member'] as const
 /** Whether the repository belongs to the viewer, to another user, or to an organization. */

@@ -1,29 +1,22 @@
-import type { Db } from '../db/database.ts'
-import { statementBatches } from '../db/statement-batches.ts'
+import { type Db, statementBatches } from '../db/database.ts'
 
 /** The result of the last `godwit check` of a repository, or of an export since that failed. */
-export interface CheckRecord {
+interface CheckRecord {
   fullName: string
   checkedAt: number
   /** Why it cannot be exported; null if it can. */
   reason: string | null
-  warning: string | null
-  bytes: number
-  tookMs: number
 }
 
-export async function recordCheck(db: Db, check: CheckRecord): Promise<void> {
-  const columns = {
-    checked_at: check.checkedAt,
-    outcome: check.reason === null ? 'passed' : 'failed',
-    reason: check.reason,
-    warning: check.warning,
-    bytes: check.bytes,
-    took_ms: Math.round(check.tookMs),
-  }
+export async function recordCheck(
+  db: Db,
+  { fullName, checkedAt, reason }: CheckRecord,
+): Promise<void> {
+  const outcome = reason === null ? 'passed' : 'failed'
+  const columns = { checked_at: checkedAt, outcome, reason }
   await db
     .insertInto('repository_checks')
-    .values({ full_name: check.fullName, ...columns })
+    .values({ full_name: fullName, ...columns })
     .onConflict((oc) => oc.column('full_name').doUpdateSet(columns))
     .execute()
 }
@@ -70,8 +63,7 @@ export async function readChecks(db: Db, limit: number) {
   const of = (outcome: string) => counts.find((row) => row.outcome === outcome)?.count ?? 0
   const problems = await db
     .selectFrom('repository_checks')
-    .select(['full_name as fullName', 'checked_at as checkedAt', 'reason', 'warning'])
-    .select(['bytes', 'took_ms as tookMs'])
+    .select(['full_name as fullName', 'checked_at as checkedAt', 'reason'])
     .where('outcome', '=', 'failed')
     .orderBy('checked_at', 'desc')
     .orderBy('full_name')

@@ -1,4 +1,4 @@
-import type { Db } from '../db/database.ts'
+import { type Db, rowsInPages } from '../db/database.ts'
 import {
   acquireLease,
   deleteLeasesExpiredBefore,
@@ -7,7 +7,6 @@ import {
   releaseLease,
   renewLease,
 } from '../db/lease-store.ts'
-import { rowsInPages } from '../db/statement-batches.ts'
 import type { Batch, Group, StoredGroups } from '../sources/discussions.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import { findByNameAsMap, keyOfName } from './repository-store.ts'

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
-import type { Db } from '../db/database.ts'
+import { type Db, selectInBatches, statementBatches } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import { selectInBatches, statementBatches } from '../db/statement-batches.ts'
 import { batchesOf } from '../lib/chunks.ts'
 import { mapInTurns, nextTurn } from '../lib/turns.ts'
 import { fullNameOf, type RepositoryFacts } from './facts.ts'

@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
 import { nameKey } from '../accounts/account.ts'
-import { accountOfForgeOrganization } from '../accounts/forge-account.ts'
-import type { Db } from '../db/database.ts'
+import { accountOfForgeOrganization } from '../accounts/account-store.ts'
+import { type Db, statementBatches } from '../db/database.ts'
 import { hasExpired } from '../db/lease-store.ts'
-import { statementBatches } from '../db/statement-batches.ts'
 import { isName } from '../lib/names.ts'
 import type {
   ForgeCatalogue,

@@ -1,15 +1,15 @@
 import { type Account, nameKey } from '../accounts/account.ts'
 import {
+  accountOfForgeOrganization,
+  accountOfForgeUser,
+  giveUpLogin,
+} from '../accounts/account-store.ts'
+import {
   type AuditParts,
   inAuditedTransaction,
   type RecordAudit,
   THE_SERVICE,
 } from '../accounts/audit-log.ts'
-import {
-  accountOfForgeOrganization,
-  accountOfForgeUser,
-  giveUpLogin,
-} from '../accounts/forge-account.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../lib/names.ts'
 import type { ForgeCatalogue, ForgeRights, KnownPerson } from '../sources/forge/connect-forge.ts'

@@ -1,3 +1,4 @@
+import { type Expression, type SqlBool, sql } from 'kysely'
 import {
   type Account,
   isTokenForOtherOwner,
@@ -7,11 +8,25 @@ import {
 } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
 import { findVisibleOrganization } from '../accounts/membership-store.ts'
-import type { Db } from '../db/database.ts'
+import { type Db, selectInBatches } from '../db/database.ts'
+import { parseFullName } from '../lib/names.ts'
+import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryName } from '../sources/source.ts'
-import type { Role } from './facts.ts'
-import { ownsOrganization } from './readable-repositories.ts'
-import { type CatalogueEntry, findById, rolesOf } from './repository-store.ts'
+import {
+  factsOfUnreadable,
+  mayRead,
+  permissionsOf,
+  type RepositoryFacts,
+  type Role,
+} from './facts.ts'
+import {
+  type CatalogueEntry,
+  countForks,
+  findById,
+  findByNameAsMap,
+  keyOfEntry,
+  rolesOf,
+} from './repository-store.ts'
 
 /** The viewer without a token. No account has this id or login. */
 const NOBODY: Reader = {
@@ -144,4 +159,99 @@ export async function findVisibleAccount(
     )
     .executeTakeFirst()
   return row && accountFromRow(row)
+}
+
+/**
+ * Selects the ids of the repositories that an account may read now: permissions may change while a migration waits. For a
+ * repository that is gone from the source, its last known permissions apply.
+ */
+export function readableBy(db: Db, accountId: number | Expression<number>) {
+  return db
+    .selectFrom('repositories')
+    .select('repositories.id')
+    .where((eb) =>
+      eb.or([
+        eb('repositories.private', '=', 0),
+        eb('repositories.owner_id', '=', accountId),
+        eb.exists(
+          eb
+            .selectFrom('collaborators')
+            .innerJoin('accounts', 'accounts.login_key', 'collaborators.login_key')
+            .select('collaborators.repository_id')
+            .whereRef('collaborators.repository_id', '=', 'repositories.id')
+            .where('accounts.id', '=', accountId),
+        ),
+      ]),
+    )
+}
+
+/** Returns those of the ids that the account may read. */
+export async function readableAmong(
+  db: Db,
+  accountId: number,
+  ids: readonly number[],
+): Promise<Set<number>> {
+  const rows = await selectInBatches(ids, (batch) =>
+    readableBy(db, accountId).where('repositories.id', 'in', batch),
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** SQL for "the account is an owner of the organization". Both are columns with ids, except that the account may be an id itself. */
+export const ownsOrganization = (account: string | number, organization: string) =>
+  sql<SqlBool>`exists (select 1 from memberships
+    where organization_id = ${sql.ref(organization)} and role = 'owner'
+    and memberships.account_id = ${typeof account === 'string' ? sql.ref(account) : account})`
+
+/** Returns the entries as the viewer sees them, with their templates, in the same order. */
+export async function factsForViewer(
+  db: Db,
+  viewer: Reader,
+  entries: readonly CatalogueEntry[],
+): Promise<RepositoryFacts[]> {
+  const names = new Set(entries.map(({ facts }) => facts.templateRepository ?? ''))
+  const templates = await findByNameAsMap(
+    db,
+    [...names].flatMap((fullName) => parseFullName(fullName) ?? []),
+  )
+  const all = [...entries, ...templates.values()]
+  const roles = await rolesOf(db, viewer, all)
+  const forks = await countForks(db, viewer, all)
+
+  const viewOf = (entry: CatalogueEntry, template: RepositoryFacts | null): RepositoryFacts =>
+    factsOf(entry, {
+      role: roles.get(entry.id) ?? 'none',
+      forksCount: forks.get(keyOfEntry(entry)) ?? 0,
+      template,
+    })
+
+  return mapInTurns(entries, (entry) => {
+    const template = templates.get(nameKey(entry.facts.templateRepository ?? ''))
+    const visible = template && mayRead(roles.get(template.id) ?? 'none', template.facts)
+    return viewOf(entry, visible ? { ...viewOf(template, null), collaborators: [] } : null)
+  })
+}
+
+/** Returns the facts of a repository that the viewer may no longer read: only its name, owner and creation time. */
+export function withheldFacts({ id, name, owner, createdAt }: RepositoryFacts): RepositoryFacts {
+  const facts = factsOfUnreadable(createdAt)
+  const entry = { id, name, owner, stamp: '', facts, problem: null }
+  return factsOf(entry, { role: 'none', forksCount: 0, template: null })
+}
+
+function factsOf(
+  { id, name, owner, facts }: CatalogueEntry,
+  view: { role: Role; forksCount: number; template: RepositoryFacts | null },
+): RepositoryFacts {
+  const { headCommit, templateRepository, forkOf, ownerIsOrganization, ...shown } = facts
+  return {
+    id,
+    name,
+    owner,
+    ...shown,
+    fork: forkOf !== null,
+    forksCount: view.forksCount,
+    permissions: permissionsOf(view.role, facts),
+    template: view.template,
+  }
 }

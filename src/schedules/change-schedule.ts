@@ -7,9 +7,15 @@ import { lockScope } from '../migrations/migration-store.ts'
 import { withNamesInsteadOfIndexes } from '../migrations/retry-migration.ts'
 import { readRepositoryList, type StartParts } from '../migrations/start-migration.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import { isTimeZone, nextRun } from './next-run.ts'
-import type { Schedule, ScheduleRequest, Timing } from './schedule.ts'
-import { countSchedules, findSchedule, insertSchedule, updateSchedule } from './schedule-store.ts'
+import { isTimeZone, nextRun, type Timing } from './next-run.ts'
+import {
+  countSchedules,
+  findSchedule,
+  insertSchedule,
+  type Schedule,
+  type ScheduleRequest,
+  updateSchedule,
+} from './schedule-store.ts'
 
 export type ScheduleParts = StartParts & { maxSchedules: number }
 

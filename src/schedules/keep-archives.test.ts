@@ -8,7 +8,7 @@ import { NotFound } from '../lib/request-errors.ts'
 import { insertWebhook } from '../webhooks/webhook-store.ts'
 import { changeSchedule, type ScheduleInput } from './change-schedule.ts'
 import { protectedArchivesOf, releaseArchive } from './keep-archives.ts'
-import type { Schedule } from './schedule.ts'
+import type { Schedule } from './schedule-store.ts'
 
 /** Creates a schedule of two repositories that keeps one archive, and a webhook that receives all events. */
 async function retentionScene(t: TestContext, engine: Engine, input: Partial<ScheduleInput> = {}) {

@@ -1,13 +1,12 @@
 import { nameKey } from '../accounts/account.ts'
 import { audited, THE_SERVICE } from '../accounts/audit-log.ts'
-import type { AlsoWrite, Db } from '../db/database.ts'
-import { statementBatches } from '../db/statement-batches.ts'
+import { type AlsoWrite, type Db, statementBatches } from '../db/database.ts'
 import { NotFound } from '../lib/request-errors.ts'
 import * as archiveStore from '../migrations/archive-store.ts'
-import type { OutcomeLog } from '../migrations/log-outcome.ts'
+import type { OutcomeLog } from '../migrations/end-migration.ts'
 import { repositoriesAt } from '../migrations/repository-list-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
-import type { ProtectedArchive, Schedule } from './schedule.ts'
+import type { ProtectedArchive, Schedule } from './schedule-store.ts'
 
 type LoggedDeleteParts = archiveStore.DeleteParts & { log: OutcomeLog }
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isTimeZone, nextRun } from './next-run.ts'
-import type { Timing } from './schedule.ts'
+import { isTimeZone, nextRun, type Timing } from './next-run.ts'
 
 const daily = (at: string, timeZone: string): Timing => ({
   every: 'day',

@@ -1,4 +1,23 @@
-import { type Timing, weekdays } from './schedule.ts'
+/** In the order of `Date.getDay`. */
+const weekdays = [
+  'sunday',
+  'monday',
+  'tuesday',
+  'wednesday',
+  'thursday',
+  'friday',
+  'saturday',
+] as const
+/** When a schedule runs, in local time. */
+export interface Timing {
+  every: 'day' | 'week'
+  /** Null if it runs every day. */
+  weekday: (typeof weekdays)[number] | null
+  /** `03:30`. */
+  at: string
+  /** IANA name. */
+  timeZone: string
+}
 
 /** A week, and more than any change of the clocks. */
 const MAX_DAYS = 9

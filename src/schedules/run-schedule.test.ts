@@ -7,7 +7,7 @@ import { addToken, revokeToken } from '../accounts/token-store.ts'
 import { InvalidRequest, NotFound } from '../lib/request-errors.ts'
 import { fullNamesOf } from '../migrations/repository-list-store.ts'
 import { changeSchedule, type ScheduleInput } from './change-schedule.ts'
-import type { Schedule } from './schedule.ts'
+import type { Schedule } from './schedule-store.ts'
 
 const START = '2026-06-01T12:00Z'
 

@@ -7,18 +7,26 @@ import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
 import { InvalidRequest } from '../lib/request-errors.ts'
 import { mapConcurrent } from '../lib/turns.ts'
 import type { DeleteParts } from '../migrations/archive-store.ts'
-import type { OutcomeLog } from '../migrations/log-outcome.ts'
+import type { OutcomeLog } from '../migrations/end-migration.ts'
 import { aboutMigration, type Migration } from '../migrations/migration.ts'
 import { ArchiveQuotaExceeded } from '../migrations/quota.ts'
-import type { StartParts } from '../migrations/start-migration.ts'
-import { allCovered, NothingToMigrate, startCovered } from '../migrations/start-migration.ts'
+import {
+  allCovered,
+  NothingToMigrate,
+  type StartParts,
+  startCovered,
+} from '../migrations/start-migration.ts'
 import { AccountRemoved, FRESH } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsInArchives, makeRoomForNext, newestArchiveBytes } from './keep-archives.ts'
 import { nextRun } from './next-run.ts'
 import * as runStore from './run-store.ts'
-import type { Schedule, SkippedRepository } from './schedule.ts'
-import { dueSchedules, schedulesDueBeyondPeriod } from './schedule-store.ts'
+import {
+  dueSchedules,
+  type Schedule,
+  type SkippedRepository,
+  schedulesDueBeyondPeriod,
+} from './schedule-store.ts'
 
 /** The result of a run: a migration, or the reason why there is none. */
 export interface RunResult extends Pick<runStore.NewRun, 'outcome' | 'reason' | 'skipped'> {

@@ -1,9 +1,8 @@
-import { countRows, type Db, updateRow } from '../db/database.ts'
-import type { Row } from '../db/tables.ts'
+import { countRows, type Db, type Row, updateRow } from '../db/database.ts'
 import { type MigrationState, shownState } from '../migrations/migration.ts'
 import { unfinishedLiterals } from '../migrations/migration-store.ts'
 import type { Page } from '../migrations/repository-list-store.ts'
-import type { Schedule, SkippedRepository } from './schedule.ts'
+import type { Schedule, SkippedRepository } from './schedule-store.ts'
 
 /** Another process took this due time, or the schedule was changed or paused. The transaction of this run must be rolled back. */
 export class RunAlreadyTaken extends Error {

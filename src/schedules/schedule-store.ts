@@ -1,10 +1,34 @@
 import type { Account, Scope } from '../accounts/account.ts'
 import { findAccountsById } from '../accounts/account-store.ts'
-import { countRows, type Db } from '../db/database.ts'
-import type { Row } from '../db/tables.ts'
+import { countRows, type Db, type Row } from '../db/database.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
 import type { Page } from '../migrations/repository-list-store.ts'
-import type { Period, Schedule, ScheduleRequest, Weekday } from './schedule.ts'
+import type { Timing } from './next-run.ts'
+
+export interface ScheduleRequest extends Timing {
+  /** The name of its migrations. */
+  name: string | null
+  /** Each run migrates all repositories that the owner may migrate then. */
+  isForAll: boolean
+  /** Full names; empty if `isForAll`. */
+  repositories: string[]
+  options: MigrationOptions
+  keep: number
+}
+
+/** A migration that is started every day or every week. */
+export type Schedule = Awaited<ReturnType<typeof toSchedules>>[number]
+
+export type SkippedRepository = { fullName: string; reason: string }
+
+/** An archive that a schedule keeps in addition to the newest `keep`, because no newer one contains these repositories. */
+export interface ProtectedArchive {
+  migrationId: number
+  /** When its migration was started. */
+  createdAt: number
+  /** Full names. */
+  repositories: string[]
+}
 
 export interface ScheduleChange extends ScheduleRequest {
   runsAs: Account
@@ -139,26 +163,30 @@ export async function countSchedulesByState(db: Db, overdueBefore: number) {
   return counts
 }
 
-async function toSchedules(db: Db, rows: readonly Row<'schedules'>[]): Promise<Schedule[]> {
+async function toSchedules(db: Db, rows: readonly Row<'schedules'>[]) {
   const accounts = await findAccountsById(
     db,
     rows.flatMap(({ owner_id, runs_as_id }) => [owner_id, runs_as_id]),
   )
   return rows.map((row) => ({
     id: row.id,
+    /** The owner of the migrations: a person or an organization. */
     owner: accounts.get(row.owner_id)!,
+    /** The account with whose permissions each run starts its migration: it created or last resumed the schedule. */
     runsAs: accounts.get(row.runs_as_id)!,
     name: row.name,
     isForAll: row.all_repositories === 1,
     repositories: JSON.parse(row.repositories) as string[],
     options: JSON.parse(row.options) as MigrationOptions,
-    every: row.every as Period,
-    weekday: row.weekday as Weekday | null,
+    every: row.every as Timing['every'],
+    weekday: row.weekday as Timing['weekday'],
     at: row.at,
     timeZone: row.time_zone,
     keep: row.keep,
+    /** Has no meaning while the schedule is paused. */
     nextRunAt: row.next_run_at,
     isPaused: row.paused_at !== null,
+    /** Why the service paused it; null if a person did. */
     pausedReason: row.paused_reason,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

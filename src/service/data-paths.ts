@@ -1,8 +1,10 @@
+import { statSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import type { S3Options } from '../blobs/s3.ts'
-import { createGit, type GitOptions } from '../git/git.ts'
+import { createGit, findGit, type GitOptions } from '../git/git.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { gitDirectory, type LayoutOptions } from '../sources/directory/git-directory.ts'
 import type { Source } from '../sources/source.ts'
@@ -65,4 +67,22 @@ export async function openBlobs({ blobs }: DataPaths): Promise<BlobStore> {
   // Loaded on demand: the SDK is large, and most installations have no bucket.
   const { createS3BlobStore } = await import('../blobs/s3.ts')
   return createS3BlobStore(blobs)
+}
+
+/** Returns the directory of the repositories. Throws if it is not set or does not exist. */
+export function requireRepositories({ repositories }: Config): string {
+  if (repositories === undefined) {
+    throw new UsageError('no repositories: set --repositories DIR')
+  }
+  if (!statSync(repositories, { throwIfNoEntry: false })?.isDirectory())
+    throw new UserError(
+      `--repositories: directory ${repositories} does not exist: check the spelling and the mount`,
+    )
+  return repositories
+}
+
+/** Throws if git is missing or too old, so that a start fails rather than every export. */
+export async function requireGit(options: GitOptions): Promise<void> {
+  const { found, advice } = await findGit(options, createGit(options))
+  if (advice !== undefined) throw new UserError(`${found}: ${advice}`)
 }

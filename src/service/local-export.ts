@@ -5,10 +5,16 @@ import { claimBlobStore, sweepOrphans, sweepSegments } from '../exporter/own-sto
 import { createScratch, sweepScratch } from '../exporter/scratch.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import type { Config } from '../settings/config.ts'
-import { dataPathsOf, openBlobs, openSource, SEGMENT_THREAD } from './data-paths.ts'
+import {
+  dataPathsOf,
+  openBlobs,
+  openSource,
+  requireGit,
+  requireRepositories,
+  SEGMENT_THREAD,
+} from './data-paths.ts'
 import { openDatabase } from './open-database.ts'
 import { openForge, withForge } from './open-forge.ts'
-import { requireGit, requireRepositories } from './requirements.ts'
 
 export type LocalExport = Awaited<ReturnType<typeof openLocalExport>>
 

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { recordAccess, viewerAsActor } from '../accounts/audit-log.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
@@ -9,19 +10,21 @@ import { readDashboard } from '../http/pages/dashboard-files.ts'
 import { offsetTimestamps } from '../http/rendering.ts'
 import { type CloneTokens, cloneTokens } from '../http/routes/clones/clone-tokens.ts'
 import { archiveLinks } from '../http/routes/migrations/archive-download.ts'
+import type { OidcClient } from '../http/routes/sessions/oidc-client.ts'
 import { createServer } from '../http/server.ts'
+import { codeOf } from '../lib/errno.ts'
 import { repeatedly } from '../lib/timers.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import type { Listen } from '../settings/config-values.ts'
 import { createAddressFilter } from '../webhooks/allowed-addresses.ts'
+import { requireRepositories } from './data-paths.ts'
 import { retryWhileDatabaseIsDown } from './database-errors.ts'
 import { startHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
-import { openForgeSignIn } from './open-forge.ts'
-import { openOidc } from './open-oidc.ts'
+import type { OidcParts } from './oidc-client.ts'
+import { isReadableByAll, openForgeSignIn } from './open-forge.ts'
 import { openProcessParts, type ProcessParts, releaseMemoryOnce } from './process-parts.ts'
-import { requireRepositories } from './requirements.ts'
 import { startExporter } from './start-exporter.ts'
 import { VERSION } from './version.ts'
 
@@ -183,3 +186,23 @@ export async function openCloneTokens(
 /** Returns whether clone URLs lead to this server. Otherwise clone tokens would be sent to a third party, for which they are useless. */
 const isClonedHere = ({ baseUrl, cloneUrl }: Config): boolean =>
   cloneUrl.replace(/\.git$/, '') === `${baseUrl}/{owner}/{name}`
+
+/** Opens the OpenID provider of `--oidc-issuer`, if there is one. Sends no request yet, since the provider may be unavailable. */
+export async function openOidc(config: Config, parts: OidcParts): Promise<OidcClient | undefined> {
+  const { oidcIssuer, oidcClientId: clientId, oidcClientSecretFile: file } = config
+  if (oidcIssuer === undefined || clientId === undefined || file === undefined) return undefined
+  const secret = await readSecret(file)
+  if (await isReadableByAll(file))
+    parts.log.warn({ file }, 'every user of this machine can read the secret of the OpenID client')
+  // Loaded on demand: most hosts have no OpenID provider.
+  const { createOidcClient } = await import('./oidc-client.ts')
+  return createOidcClient(config, { issuer: new URL(oidcIssuer), clientId, secret }, parts)
+}
+
+async function readSecret(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new UserError(`--oidc-client-secret-file: cannot read ${file}: ${codeOf(error)}`)
+  })
+  if (text.trim() === '') throw new UserError(`--oidc-client-secret-file: ${file} is empty`)
+  return text.trim()
+}

@@ -9,12 +9,14 @@ import { releaseAllJobs } from '../queue/embedded.ts'
 import { RetryLater, type StartedWorker } from '../queue/queue.ts'
 import type { Config } from '../settings/config.ts'
 import { createAddressFilter } from '../webhooks/allowed-addresses.ts'
-import { createDeliveries } from '../webhooks/deliver-webhook.ts'
-import { DELIVERIES_AT_ONCE } from '../webhooks/parked-events.ts'
+import { createDeliveries, DELIVERIES_AT_ONCE } from '../webhooks/deliver-webhook.ts'
 import { createResolver } from '../webhooks/send-request.ts'
 import { SEGMENT_THREAD } from './data-paths.ts'
+import { retryWhileDatabaseIsDown } from './database-errors.ts'
+import { startHeartbeat } from './heartbeat.ts'
 import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
-import type { ProcessParts } from './process-parts.ts'
+import type { Log } from './log.ts'
+import { openProcessParts, type ProcessParts, releaseMemoryOnce } from './process-parts.ts'
 import { VERSION } from './version.ts'
 
 /** Starts the exporter of this process, its webhook deliveries and its housekeeping. */
@@ -104,4 +106,17 @@ function startDeliveries(config: Config, parts: ProcessParts): StartedWorker {
       await working.stop()
     },
   }
+}
+
+/** Starts an exporter that shares its database with API processes. Disposing of the returned stack stops it. */
+export function startWorker(config: Config, logging: Log): Promise<AsyncDisposableStack> {
+  return retryWhileDatabaseIsDown(config, logging.log, async () => {
+    await using stack = new AsyncDisposableStack()
+    const parts = await openProcessParts(config, logging, stack)
+    const { scratch, stop } = await startExporter(config, parts)
+    stack.defer(stop)
+    startHeartbeat(parts, { role: 'worker', concurrency: config.concurrency, scratch }, stack)
+    releaseMemoryOnce(parts, stack)
+    return stack.move()
+  })
 }

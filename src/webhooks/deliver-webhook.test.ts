@@ -6,8 +6,14 @@ import { until } from '../../test/support/wait-until.ts'
 import { webhookReceiver } from '../../test/support/webhook-receiver.ts'
 import { NOON, webhookScene } from '../../test/support/webhook-scene.ts'
 import { releaseAllJobs } from '../queue/embedded.ts'
-import { findDelivery, MAX_KEPT, readDeliveryTallies, sweepDeliveries } from './delivery-store.ts'
-import { findEvent, recordAttempt } from './event-store.ts'
+import {
+  findDelivery,
+  findEvent,
+  MAX_KEPT,
+  readDeliveryTallies,
+  recordAttempt,
+  sweepDeliveries,
+} from './delivery-store.ts'
 import { editWebhook, pingWebhook, redeliver, removeWebhook } from './manage-webhooks.ts'
 
 const SECOND = 1000

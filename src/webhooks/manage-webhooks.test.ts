@@ -4,7 +4,7 @@ import { type Engine, onEachEngine } from '../../test/support/databases.ts'
 import { webhookScene } from '../../test/support/webhook-scene.ts'
 import { NotFound } from '../lib/request-errors.ts'
 import { editWebhook, removeWebhook } from './manage-webhooks.ts'
-import type { Webhook } from './webhook.ts'
+import type { Webhook } from './webhook-store.ts'
 
 async function scene(t: TestContext, engine: Engine) {
   const { addWebhook, createAccount, parts } = await webhookScene(t, engine)

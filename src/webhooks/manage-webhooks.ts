@@ -3,7 +3,7 @@ import { type AlsoWrite, type Db, lockRow } from '../db/database.ts'
 import { InvalidRequest, NotFound } from '../lib/request-errors.ts'
 import type { Queue } from '../queue/queue.ts'
 import * as events from './record-event.ts'
-import type { Webhook, WebhookSettings } from './webhook.ts'
+import type { Webhook, WebhookSettings } from './webhook-store.ts'
 import * as webhookStore from './webhook-store.ts'
 
 type ManageParts = { db: Db; queue: Queue; now: () => number }

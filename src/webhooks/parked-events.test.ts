@@ -7,11 +7,11 @@ import { openQueue } from '../../test/support/pg-boss-scene.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { webhookReceiver } from '../../test/support/webhook-receiver.ts'
 import { NOON, webhookScene } from '../../test/support/webhook-scene.ts'
-import { statementBatches } from '../db/statement-batches.ts'
+import { statementBatches } from '../db/database.ts'
+import { ParkedEvents } from './deliver-webhook.ts'
 import { MAX_PINGS_PER_HOUR, pingWebhook, redeliver } from './manage-webhooks.ts'
-import { ParkedEvents } from './parked-events.ts'
 import { MAX_WAITING } from './record-event.ts'
-import type { Webhook } from './webhook.ts'
+import type { Webhook } from './webhook-store.ts'
 
 const HOUR = 3_600_000
 

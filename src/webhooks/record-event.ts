@@ -3,10 +3,8 @@ import { sql } from 'kysely'
 import type { Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
-import { insertDelivery, tallyDelivery } from './delivery-store.ts'
-import { MAX_ATTEMPTS } from './event-store.ts'
-import { type DeliveredEvent, isSubscribed, type Webhook } from './webhook.ts'
-import { listWebhooks } from './webhook-store.ts'
+import { insertDelivery, MAX_ATTEMPTS, tallyDelivery } from './delivery-store.ts'
+import { type DeliveredEvent, isSubscribed, listWebhooks, type Webhook } from './webhook-store.ts'
 
 /** The kind of the jobs. The queue may hold such jobs during an upgrade: if this is renamed, the old name needs a handler, too. */
 export const DELIVER_WEBHOOK = 'deliver-webhook'

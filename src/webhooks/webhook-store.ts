@@ -1,8 +1,37 @@
 import type { Account, Scope } from '../accounts/account.ts'
 import { findAccountsById } from '../accounts/account-store.ts'
-import { type Db, updateRow } from '../db/database.ts'
-import type { Row } from '../db/tables.ts'
-import type { LastDelivery, Subscription, Webhook, WebhookSettings } from './webhook.ts'
+import { type Db, type Row, updateRow } from '../db/database.ts'
+
+/** How a migration may end: the `action` of its event. */
+const migrationActions = ['exported', 'partial', 'failed', 'cancelled'] as const
+export type MigrationAction = (typeof migrationActions)[number]
+
+/** Events that a webhook can subscribe to: all, all ends of migrations, or one way to end. */
+export const subscriptions = [
+  '*',
+  'migration',
+  ...migrationActions.map((action) => `migration.${action}` as const),
+] as const
+export type Subscription = (typeof subscriptions)[number]
+
+/** A URL that receives events about the migrations of a person or an organization. */
+export type Webhook = ReturnType<typeof webhookOf>
+
+export interface WebhookSettings {
+  url: string
+  contentType: 'json' | 'form'
+  /** Signs requests. Never shown, never logged. */
+  secret: string | null
+  events: readonly Subscription[]
+  isActive: boolean
+}
+
+export type LastDelivery = { at: number; statusCode: number; status: string }
+
+export type DeliveredEvent = { event: 'migration' | 'ping'; action: string | null }
+
+export const isSubscribed = ({ events }: Webhook, { event, action }: DeliveredEvent): boolean =>
+  (['*', event, `${event}.${action}`] as Subscription[]).some((each) => events.includes(each))
 
 export async function insertWebhook(
   tx: Db,
@@ -110,17 +139,19 @@ const columnsOf = ({ url, contentType, secret, events, isActive }: WebhookSettin
   active: Number(isActive),
 })
 
-const webhookOf = (row: Row<'webhooks'>, owner: Account): Webhook => ({
+const webhookOf = (row: Row<'webhooks'>, owner: Account) => ({
   id: row.id,
   owner,
   url: row.url,
-  contentType: row.content_type as Webhook['contentType'],
+  contentType: row.content_type as WebhookSettings['contentType'],
   secret: row.secret,
   events: JSON.parse(row.events) as Subscription[],
   isActive: row.active === 1,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
+  /** The time of the first failure since the last success. */
   failingSince: row.failing_since,
+  /** Why Godwit deactivated it. */
   disabledReason: row.disabled_reason,
   lastDelivery: row.last_delivery === null ? null : (JSON.parse(row.last_delivery) as LastDelivery),
 })

@@ -1,9 +1,6 @@
 /** The schemas and types of all requests and responses. */
-export * from './audit.ts'
 export * from './error.ts'
-export * from './license.ts'
 export * from './migration.ts'
-export * from './organization.ts'
 export * from './progress.ts'
 export * from './repository.ts'
 export * from './schedule.ts'

@@ -1,7 +1,6 @@
 import type { Migration, Summary } from './migration.ts'
-import type { Organization } from './organization.ts'
 import * as S from './schema.ts'
-import type { User } from './user.ts'
+import type { Organization, User } from './user.ts'
 
 const actions = ['exported', 'partial', 'failed', 'cancelled'] as const
 const subscribableEvents = [

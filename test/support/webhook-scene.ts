@@ -6,13 +6,20 @@ import type { Db } from '../../src/db/database.ts'
 import { embeddedQueue } from '../../src/queue/embedded.ts'
 import type { Queue, StartedWorker } from '../../src/queue/queue.ts'
 import { createAddressFilter } from '../../src/webhooks/allowed-addresses.ts'
-import { createDeliveries, type DeliverParts } from '../../src/webhooks/deliver-webhook.ts'
+import {
+  createDeliveries,
+  DELIVERIES_AT_ONCE,
+  type DeliverParts,
+} from '../../src/webhooks/deliver-webhook.ts'
 import { listDeliveries } from '../../src/webhooks/delivery-store.ts'
-import { DELIVERIES_AT_ONCE } from '../../src/webhooks/parked-events.ts'
 import { recordEvent } from '../../src/webhooks/record-event.ts'
 import { createResolver } from '../../src/webhooks/send-request.ts'
-import type { Webhook, WebhookSettings } from '../../src/webhooks/webhook.ts'
-import { findWebhook, insertWebhook } from '../../src/webhooks/webhook-store.ts'
+import {
+  findWebhook,
+  insertWebhook,
+  type Webhook,
+  type WebhookSettings,
+} from '../../src/webhooks/webhook-store.ts'
 import { type Engine, openDatabase } from './databases.ts'
 import { TIMEOUT_MS, until } from './wait-until.ts'
 

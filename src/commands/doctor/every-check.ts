@@ -1,5 +1,5 @@
 import { findGit } from '../../git/git.ts'
-import { openOidc } from '../../service/open-oidc.ts'
+import { openOidc } from '../../service/service.ts'
 import type { Config } from '../../settings/config.ts'
 import { temporaryGit } from '../temporary-directory.ts'
 import { checkAddresses } from './check-addresses.ts'

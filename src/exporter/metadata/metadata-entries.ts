@@ -16,7 +16,7 @@ import {
 import { nextTurn } from '../../lib/turns.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'
 import type { Migration } from '../../migrations/migration.ts'
-import { archivedKeysOf } from '../../migrations/record-store.ts'
+import { archivedKeysOf } from '../../migrations/outcomes.ts'
 import type { StoredContents } from '../../migrations/segment-store.ts'
 import { ISSUE_TRACKER_KINDS } from '../../records/fact-kinds.ts'
 import { splitIntoFiles } from '../../records/write-records.ts'

@@ -7,7 +7,7 @@ import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
 import { digestsOf } from '../../formats/github-archive/segment-contents.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'
-import { keysOfRecords } from '../../migrations/record-store.ts'
+import { keysOfRecords } from '../../migrations/outcomes.ts'
 import {
   openContents,
   type SegmentRecord,

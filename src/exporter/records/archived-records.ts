@@ -1,7 +1,7 @@
 import { nameKey } from '../../accounts/account.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'
-import { archivedKeysOf } from '../../migrations/record-store.ts'
+import { archivedKeysOf } from '../../migrations/outcomes.ts'
 import type { StoredContents } from '../../migrations/segment-store.ts'
 import type { FactsByKind } from '../../records/fact-kinds.ts'
 import type { Organization, Team, User } from '../../records/people.ts'

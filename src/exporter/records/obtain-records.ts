@@ -8,7 +8,7 @@ import {
   keysOfRecords,
   type RepositoryRecords,
   saveRecordsProgress,
-} from '../../migrations/record-store.ts'
+} from '../../migrations/outcomes.ts'
 import {
   insertSegment,
   markSegmentsUsed,

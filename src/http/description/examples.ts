@@ -7,9 +7,9 @@ import type { ServiceState } from '../../migrations/service-state.ts'
 import type { Summary } from '../../migrations/summaries.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
 import type { ScheduleRun } from '../../schedules/run-store.ts'
-import type { Schedule } from '../../schedules/schedule.ts'
+import type { Schedule } from '../../schedules/schedule-store.ts'
 import type { Delivery, FullDelivery } from '../../webhooks/delivery-store.ts'
-import type { Webhook } from '../../webhooks/webhook.ts'
+import type { Webhook } from '../../webhooks/webhook-store.ts'
 import { UNSERVED_RESOURCES } from '../../wire/user.ts'
 import { API_VERSIONS } from '../middleware/api-headers.ts'
 import * as httpErrors from '../middleware/http-errors.ts'
@@ -21,8 +21,11 @@ import * as migrationRenderers from '../routes/migrations/migration-json.ts'
 import * as progressRenderers from '../routes/migrations/progress-json.ts'
 import * as organizationRenderers from '../routes/organizations/organization-json.ts'
 import * as repositoryRenderers from '../routes/repositories/repository-json.ts'
-import type { ScheduleHistory } from '../routes/schedules/schedule-json.ts'
-import { scheduleJson, scheduleRunJson } from '../routes/schedules/schedule-json.ts'
+import {
+  type ScheduleHistory,
+  scheduleJson,
+  scheduleRunJson,
+} from '../routes/schedules/schedule-json.ts'
 import { rootJson } from '../routes/service/root-json.ts'
 import { tokenJson } from '../routes/tokens/token-json.ts'
 import { currentUserJson, userJson } from '../routes/users/user-json.ts'
@@ -277,16 +280,7 @@ const serviceState: ServiceState = {
     passed: 129,
     failed: 1,
     newestAt: AT,
-    problems: [
-      {
-        fullName: 'alice/atlas',
-        checkedAt: AT,
-        reason: 'an object is missing',
-        warning: null,
-        bytes: 0,
-        tookMs: 12,
-      },
-    ],
+    problems: [{ fullName: 'alice/atlas', checkedAt: AT, reason: 'an object is missing' }],
   },
 }
 const webhook: Webhook = {

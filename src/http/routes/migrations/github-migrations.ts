@@ -1,16 +1,15 @@
 import type { FastifyRequest } from 'fastify'
 import { audited } from '../../../accounts/audit-log.ts'
-import type { Db } from '../../../db/database.ts'
 import { batchesOf } from '../../../lib/chunks.ts'
 import { nextTurn } from '../../../lib/turns.ts'
 import { unlockRepository } from '../../../migrations/locks.ts'
 import { aboutMigration, type Migration } from '../../../migrations/migration.ts'
 import * as migrationStore from '../../../migrations/migration-store.ts'
-import * as listStore from '../../../migrations/repository-list-store.ts'
+import { type Page, referencesOf } from '../../../migrations/repository-list-store.ts'
 import * as openapi from '../../description/operation.ts'
 import { type JsonItems, sendLazyBodyWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
-import { actorOf, requireFound, requireViewer, type WithQuery } from '../../middleware/request.ts'
+import { actorOf, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import {
   RENDER_BATCH_SIZE,
@@ -18,8 +17,13 @@ import {
   type RenderOptions,
 } from '../repositories/rendered-repositories.ts'
 import { addArchive } from './archive.ts'
-import type { AddScopedRoutes, ById } from './migration-paths.ts'
-import { CALLER_PATH, migrationIdOf, migrationInPath, scopeOf } from './migration-paths.ts'
+import {
+  type AddScopedRoutes,
+  type ById,
+  CALLER_PATH,
+  migrationInPath,
+  scopeOf,
+} from './migration-paths.ts'
 import { addStart } from './start-migration.ts'
 
 /** The operations that GitHub has too. */
@@ -104,8 +108,7 @@ const addStatus: AddScopedRoutes = (app, parts, { path, previewOptions }) => {
   const statusOptions = previewOptions(routes['migrations/get-status-for-authenticated-user'])
   app.get<ById>(url, statusOptions, async (request, reply) => {
     const isBrief = excludesRepositories(request.query)
-    const known = isBrief ? undefined : await readMigration(db, request, { offset: 0 })
-    const migration = known?.migration ?? (await migrationInPath(db, request))
+    const migration = await migrationInPath(db, request)
     const { guid, version, repositoryCount } = migration
     const { owner } = scopeOf(request)
     return sendLazyBodyWithEtag(reply, {
@@ -115,17 +118,11 @@ const addStatus: AddScopedRoutes = (app, parts, { path, previewOptions }) => {
       repositoryCount: isBrief ? 0 : repositoryCount,
       body: () => {
         const tokenOf = cloneTokensOf(parts, request)
-        const list = { form: 'extended', tokenOf, known } as const
-        return migrationText(migration, owner, known && listedRepositories(parts, migration, list))
+        const repositories = listedRepositories(parts, migration, { form: 'extended', tokenOf })
+        return migrationText(migration, owner, isBrief ? undefined : repositories)
       },
     })
   })
-}
-
-/** Returns the migration that the path names, and the part of its repository list that contains the repository at `offset`. */
-async function readMigration(db: Db, request: FastifyRequest<ById>, from: { offset: number }) {
-  const id = migrationIdOf(request)
-  return requireFound(await migrationStore.findMigrationToRead(db, scopeOf(request), id, from))
 }
 
 const addRepositories: AddScopedRoutes = (app, parts, scopedPath) => {
@@ -141,11 +138,10 @@ const addRepositories: AddScopedRoutes = (app, parts, scopedPath) => {
   for (const [url, route] of Object.entries(options)) {
     app.get<ById>(url, previewOptions(route), async (request, reply) => {
       const paging = parsePaging(request.query)
-      const known = await readMigration(db, request, paging)
-      const { migration } = known
+      const migration = await migrationInPath(db, request)
       setLinkHeader(reply, addresses, migration.repositoryCount)
       const tokenOf = cloneTokensOf(parts, request)
-      const list = { form: 'plain', tokenOf, page: paging, known } as const
+      const list = { form: 'plain', tokenOf, page: paging } as const
       return sendLazyBodyWithEtag(reply, {
         // Without the version, because the repository list of a migration never changes.
         etagParts: [edition, 'repositories', migration.guid, paging.page, paging.perPage],
@@ -181,29 +177,28 @@ const cloneTokensOf = ({ cloneTokens }: ApiParts, request: FastifyRequest) =>
 
 interface RepositoryList extends RenderOptions {
   /** All repositories by default. */
-  page?: listStore.Page
-  /** A part of the repository list that was read with the migration. */
-  known?: listStore.ListPart | undefined
+  page?: Page
 }
 
 function listedRepositories(
   { db, repositoryRenderer }: ApiParts,
   migration: Migration,
-  { form, tokenOf, page = { offset: 0, limit: migration.repositoryCount }, known }: RepositoryList,
+  { form, tokenOf, page }: RepositoryList,
 ): JsonItems {
   async function* inBatches(read: ReadRendered) {
-    for await (const references of listStore.pageOfReferences(db, migration, page, known)) {
-      for (const batch of batchesOf(references, RENDER_BATCH_SIZE)) {
-        await nextTurn()
-        yield await read({ form, tokenOf }, batch)
-      }
+    const references = await referencesOf(db, migration, page)
+    for (const batch of batchesOf(references, RENDER_BATCH_SIZE)) {
+      await nextTurn()
+      yield await read({ form, tokenOf }, batch)
     }
   }
+  const readAtOnce = async () =>
+    repositoryRenderer.read({ form, tokenOf }, await referencesOf(db, migration, page))
+  const limit = page?.limit ?? migration.repositoryCount
   return ({ isStreamed }) => {
+    if (!isStreamed && limit <= RENDER_BATCH_SIZE) return readAtOnce()
     // A large response is not cached: it would evict what other clients poll.
-    const read = isStreamed ? repositoryRenderer.readUncached : repositoryRenderer.read
-    const all = known && listStore.knownReferences(migration, page, known)
-    return all && all.length <= RENDER_BATCH_SIZE ? read({ form, tokenOf }, all) : inBatches(read)
+    return inBatches(isStreamed ? repositoryRenderer.readUncached : repositoryRenderer.read)
   }
 }
 

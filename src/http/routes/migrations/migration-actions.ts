@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { audited } from '../../../accounts/audit-log.ts'
 import { damagedRepositoriesIn } from '../../../migrations/archive-store.ts'
-import { cancelMigration } from '../../../migrations/cancel-migration.ts'
+import { cancelMigration } from '../../../migrations/end-migration.ts'
 import { forecast } from '../../../migrations/forecast.ts'
 import { aboutMigration } from '../../../migrations/migration.ts'
 import { describeReport, progressOf, reportOf } from '../../../migrations/progress.ts'

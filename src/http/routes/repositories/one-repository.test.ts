@@ -15,9 +15,9 @@ import { addToken } from '../../../accounts/token-store.ts'
 import { DEFAULT_OPTIONS } from '../../../migrations/migration.ts'
 import { insertMigration } from '../../../migrations/migration-store.ts'
 import { recordCheck } from '../../../repositories/check-store.ts'
-import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
 import { findByName } from '../../../repositories/repository-store.ts'
 import { syncCatalogue } from '../../../repositories/sync.ts'
+import { factsForViewer } from '../../../repositories/visible-repository.ts'
 import { gitDirectory } from '../../../sources/directory/git-directory.ts'
 
 const PATHS = ['', '/branches', '/tags', '/topics', '/languages', '/license', '/collaborators']

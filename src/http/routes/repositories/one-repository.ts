@@ -4,14 +4,17 @@ import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
 import { NotFound } from '../../../lib/request-errors.ts'
 import { findFailedCheck } from '../../../repositories/check-store.ts'
-import type { ListedCollaborator } from '../../../repositories/collaborators.ts'
-import { collaboratorsOf, isAtLeast } from '../../../repositories/collaborators.ts'
 import { fullNameOf, permissionsOf, type RepositoryFacts } from '../../../repositories/facts.ts'
-import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
-import type { VisibleRepository } from '../../../repositories/visible-repository.ts'
 import {
+  collaboratorsOf,
+  isAtLeast,
+  type ListedCollaborator,
+} from '../../../repositories/rights-store.ts'
+import {
+  factsForViewer,
   findVisibleAccount,
   findVisibleRepository,
+  type VisibleRepository,
 } from '../../../repositories/visible-repository.ts'
 import type { Permission } from '../../../sources/source.ts'
 import { boolean, enumOf } from '../../../wire/schema.ts'

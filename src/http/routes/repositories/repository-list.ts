@@ -10,7 +10,7 @@ import {
   type RepositoryFilter,
   type RepositoryOrder,
 } from '../../../repositories/administered-repositories.ts'
-import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
+import { factsForViewer } from '../../../repositories/visible-repository.ts'
 import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { typeNotCombinable } from '../../middleware/http-errors.ts'

@@ -1,6 +1,6 @@
 import type { Addresses } from '../../../repositories/addresses.ts'
 import type { ScheduleRun } from '../../../schedules/run-store.ts'
-import type { ProtectedArchive, Schedule } from '../../../schedules/schedule.ts'
+import type { ProtectedArchive, Schedule } from '../../../schedules/schedule-store.ts'
 import type * as wire from '../../../wire/types.ts'
 import { utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
 import { migrationsAddress, startFlagsOf } from '../migrations/migration-json.ts'

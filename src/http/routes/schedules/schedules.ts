@@ -2,20 +2,28 @@ import type { FastifyRequest } from 'fastify'
 import { audited, inAuditedTransaction } from '../../../accounts/audit-log.ts'
 import { NotFound } from '../../../lib/request-errors.ts'
 import { aboutMigration, DEFAULT_OPTIONS } from '../../../migrations/migration.ts'
-import type { ScheduleInput } from '../../../schedules/change-schedule.ts'
-import { changeSchedule, createSchedule } from '../../../schedules/change-schedule.ts'
+import {
+  changeSchedule,
+  createSchedule,
+  type ScheduleInput,
+} from '../../../schedules/change-schedule.ts'
 import { protectedArchivesOf, releaseArchive } from '../../../schedules/keep-archives.ts'
 import { runNow } from '../../../schedules/run-schedule.ts'
 import { countRuns, lastRuns, listRuns } from '../../../schedules/run-store.ts'
-import type { Schedule } from '../../../schedules/schedule.ts'
+import type { Schedule } from '../../../schedules/schedule-store.ts'
 import * as scheduleStore from '../../../schedules/schedule-store.ts'
 import { EXTENSION } from '../../../wire/schema.ts'
 import * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
-import type { WithQuery } from '../../middleware/request.ts'
-import { actorOf, requireFound, requireId, requireViewer } from '../../middleware/request.ts'
+import {
+  actorOf,
+  requireFound,
+  requireId,
+  requireViewer,
+  type WithQuery,
+} from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { nameOf, optionsOf } from '../migrations/migration-json.ts'
 import { type AddScopedRoutes, scopeOf } from '../migrations/migration-paths.ts'

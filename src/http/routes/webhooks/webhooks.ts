@@ -4,15 +4,25 @@ import { audited } from '../../../accounts/audit-log.ts'
 import { type FieldError, InvalidRequest } from '../../../lib/request-errors.ts'
 import type { IsAddressAllowed } from '../../../webhooks/allowed-addresses.ts'
 import * as manage from '../../../webhooks/manage-webhooks.ts'
-import type { Subscription, Webhook, WebhookSettings } from '../../../webhooks/webhook.ts'
-import { subscriptions } from '../../../webhooks/webhook.ts'
-import { findWebhook, listWebhooks } from '../../../webhooks/webhook-store.ts'
+import {
+  findWebhook,
+  listWebhooks,
+  type Subscription,
+  subscriptions,
+  type Webhook,
+  type WebhookSettings,
+} from '../../../webhooks/webhook-store.ts'
 import * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
-import type { WithQuery } from '../../middleware/request.ts'
-import { actorOf, requireFound, requireId, requireViewer } from '../../middleware/request.ts'
+import {
+  actorOf,
+  requireFound,
+  requireId,
+  requireViewer,
+  type WithQuery,
+} from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import {
   type AddScopedRoutes,

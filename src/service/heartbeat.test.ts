@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { connect } from '../db/connect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
 import { type ProcessRecord, recordHeartbeat, removeProcess } from '../queue/process-store.ts'
-import { createProcessMarker } from './mark-process.ts'
+import { createProcessMarker } from './heartbeat.ts'
 
 test('processes that should share a data directory report when they do not', async (t) => {
   const databaseUrl = await createDatabase()

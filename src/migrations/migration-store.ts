@@ -11,13 +11,7 @@ import {
   migrationOf,
   unfinishedStates,
 } from './migration.ts'
-import {
-  insertRepositoryList,
-  type ListPart,
-  type Page,
-  partAt,
-  referencesOf,
-} from './repository-list-store.ts'
+import { insertRepositoryList, type Page, partAt, referencesOf } from './repository-list-store.ts'
 
 /** Literals, because SQLite uses a partial index only if the query repeats its condition. */
 export const unfinishedLiterals = unfinishedStates.map((state) => sql.lit(state))
@@ -35,10 +29,7 @@ interface NewMigration {
 }
 
 /** Inserts the migration and its repository list. */
-export async function insertMigration(
-  tx: Db,
-  migration: NewMigration,
-): Promise<Migration & { references: readonly number[] }> {
+export async function insertMigration(tx: Db, migration: NewMigration): Promise<Migration> {
   const { owner, repositories, now } = migration
   const row = await tx
     .insertInto('migrations')
@@ -64,8 +55,8 @@ export async function insertMigration(
     .set((account) => ({ migration_count: account('migration_count', '+', 1) }))
     .where('id', '=', owner.id)
     .execute()
-  const references = await insertRepositoryList(tx, row.id, repositories, now)
-  return { ...migrationOf(row), references }
+  await insertRepositoryList(tx, row.id, repositories, now)
+  return migrationOf(row)
 }
 
 const migrationInScope = prepared(
@@ -90,26 +81,25 @@ const migrationWithPart = prepared(
         join.onRef('migration_id', '=', 'migrations.id').on('part', '=', part),
       )
       .selectAll('migrations')
-      .select('facts_ids')
+      .select(['facts_ids', 'part'])
       .where('migrations.id', '=', id)
       .where('owner_id', '=', ownerId),
-  ([row]) => row && { migration: migrationOf(row), references: referencesOf(row.facts_ids) },
+  ([row]): Migration | undefined =>
+    row && {
+      ...migrationOf(row),
+      listPart: { part: row.part, references: referencesOf(row.facts_ids) },
+    },
 )
 
-/** Finds a migration together with the part of its repository list where a page begins, in one query. */
-export async function findMigrationToRead(
+/** Finds a migration together with the part of its repository list that contains the repository at `offset`, in one query. */
+export function findMigrationWithList(
   db: Db,
   { owner }: Scope,
   id: number,
-  { offset }: Pick<Page, 'offset'>,
-): Promise<MigrationToRead | undefined> {
+  { offset } = { offset: 0 },
+): Promise<Migration | undefined> {
   const part = Math.min(partAt(offset), MAX_INTEGER)
-  const found = await migrationWithPart(db, { id, ownerId: owner.id, part })
-  return found && { ...found, part }
-}
-
-export interface MigrationToRead extends ListPart {
-  migration: Migration
+  return migrationWithPart(db, { id, ownerId: owner.id, part })
 }
 
 /** Returns a page of the migrations in the scope, newest first. */

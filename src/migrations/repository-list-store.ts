@@ -29,16 +29,15 @@ export interface Page {
   limit: number
 }
 
-type OfMigration = Pick<Migration, 'id' | 'repositoryCount'>
+type OfMigration = Pick<Migration, 'id' | 'repositoryCount' | 'listPart'>
 
-/** Returns the references. */
 export async function insertRepositoryList(
   tx: Db,
   migrationId: number,
   repositories: readonly RepositoryFacts[],
   now: number,
-): Promise<number[]> {
-  if (repositories.length === 0) return []
+): Promise<void> {
+  if (repositories.length === 0) return
   const references = await saveFacts(tx, repositories, now)
   const parts = [...batchesOf(references, PART_LENGTH)].map((ids, part) => ({
     migration_id: migrationId,
@@ -46,7 +45,6 @@ export async function insertRepositoryList(
     facts_ids: JSON.stringify(ids),
   }))
   await tx.insertInto('repository_lists').values(parts).execute()
-  return references
 }
 
 const partOfList = prepared(
@@ -62,47 +60,29 @@ const partOfList = prepared(
 export const referencesOf = (factsIds: string | null): readonly number[] =>
   factsIds === null ? [] : (JSON.parse(factsIds) as number[])
 
+/** Returns the number of the part that contains a position. */
 export const partAt = (position: number): number => Math.floor(position / PART_LENGTH)
 
-export interface ListPart {
-  part: number
-  references: readonly number[]
-}
-
-/** Returns the references of a page if all of them are in the given part. */
-export function knownReferences(
-  { repositoryCount }: OfMigration,
-  { offset, limit }: Page,
-  { part, references }: ListPart,
-): readonly number[] | undefined {
-  const end = Math.min(offset + limit, repositoryCount)
-  if (end <= offset) return []
-  if (partAt(offset) !== part || partAt(end - 1) !== part) return undefined
-  const first = part * PART_LENGTH
-  return references.slice(offset - first, end - first)
-}
-
-/** Yields the references of a page, part by part. One part may be given already. */
-export async function* pageOfReferences(
+/** Returns the references of a page. */
+export async function referencesOfPage(
   db: Db,
-  { id, repositoryCount }: OfMigration,
+  { id, repositoryCount, listPart }: OfMigration,
   { offset, limit }: Page,
-  known?: ListPart,
-): AsyncGenerator<readonly number[]> {
+): Promise<number[]> {
   const end = Math.min(offset + limit, repositoryCount)
+  const found: number[] = []
   for (let at = offset; at < end; ) {
     const part = partAt(at)
     const first = part * PART_LENGTH
-    const all = known?.part === part ? known.references : await partOfList(db, { id, part })
-    yield all.slice(at - first, end - first)
+    const all = listPart?.part === part ? listPart.references : await partOfList(db, { id, part })
+    found.push(...all.slice(at - first, end - first))
     at = first + PART_LENGTH
   }
+  return found
 }
 
-async function allReferences(db: Db, migration: OfMigration): Promise<number[]> {
-  const page = { offset: 0, limit: migration.repositoryCount }
-  return (await Array.fromAsync(pageOfReferences(db, migration, page))).flat()
-}
+const allReferences = (db: Db, migration: OfMigration): Promise<number[]> =>
+  referencesOfPage(db, migration, { offset: 0, limit: migration.repositoryCount })
 
 /** Returns all repositories of a migration, in order. */
 export async function repositoriesOf(db: Db, migration: OfMigration): Promise<RepositoryFacts[]> {

@@ -56,8 +56,10 @@ export function migrationResponses({
   /** A change of anything in the text, except the URLs, increases the migration's version. */
   const textAround = memoize(
     MAX_CACHED_MIGRATIONS,
-    ({ migration, owner }: { migration: Migration; owner: Account }) =>
-      splitAtRepositories(JSON.stringify(migrationJson(migration, [], rendering, owner))),
+    ({ migration, owner }: { migration: Migration; owner: Account }) => {
+      const brief = JSON.stringify(migrationJson(migration, [], rendering, owner))
+      return { brief, ...splitAtRepositories(brief) }
+    },
     ({ migration: { guid, version }, owner: { type, login } }) =>
       `${guid} ${version} ${type} ${login}`,
   )
@@ -84,8 +86,8 @@ export function migrationResponses({
     migration: Migration,
     { owner, isBrief, repositoryCount }: MigrationOptions & { repositoryCount: number },
   ): Body {
-    const { before, after } = textAround({ migration, owner })
-    if (isBrief) return [before, after]
+    const { brief, before, after } = textAround({ migration, owner })
+    if (isBrief) return [brief]
     const all = { offset: 0, limit: migration.repositoryCount }
     const isCached = !isLargeResponse(repositoryCount)
     const options = { form: 'extended', tokenOf: tokensOf(request), isCached } as const

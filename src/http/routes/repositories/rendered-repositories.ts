@@ -17,8 +17,6 @@ export interface RenderOptions {
 /** The JSON of a repository: bytes, and the ids of the repositories whose clone tokens are between them. */
 type RenderedRepository = readonly (Buffer | number)[]
 
-export type RenderRepositories = ReturnType<typeof repositoryRenderer>
-
 /**
  * Returns a function that renders the facts with these references, in the same order, as pieces of a JSON list with a comma before each
  * repository. Facts never change, so their JSON is cached for all migrations that refer to them; clone tokens are inserted for each

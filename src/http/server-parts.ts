@@ -15,9 +15,8 @@ import type { Dashboard } from './pages/dashboard-files.ts'
 import type { Rendering } from './rendering.ts'
 import type { CloneTokens } from './routes/clones/clone-tokens.ts'
 import type { DownloadParts } from './routes/migrations/archive-download.ts'
-import type { MigrationText } from './routes/migrations/migration-json.ts'
+import type { MigrationResponses } from './routes/migrations/migration-responses.ts'
 import type { ProgressStreams } from './routes/migrations/progress-stream.ts'
-import type { RepositoryRenderer } from './routes/repositories/rendered-repositories.ts'
 import type { SourceReader } from './routes/repositories/source-reader.ts'
 import type { OidcClient } from './routes/sessions/oidc-client.ts'
 
@@ -75,6 +74,5 @@ export interface ApiParts extends ServerParts {
   largeResponseLimit: ConcurrencyLimit
   sourceReader: SourceReader
   streams: ProgressStreams
-  repositoryRenderer: RepositoryRenderer
-  migrationText: MigrationText
+  migrationResponses: MigrationResponses
 }

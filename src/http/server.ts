@@ -32,8 +32,8 @@ import { addLicenseRoutes } from './routes/licenses/licenses.ts'
 import { addArchiveDownloadRoute } from './routes/migrations/archive-download.ts'
 import { addGithubMigrationRoutes } from './routes/migrations/github-migrations.ts'
 import { addMigrationActionRoutes } from './routes/migrations/migration-actions.ts'
-import { migrationText } from './routes/migrations/migration-json.ts'
 import * as migrationPaths from './routes/migrations/migration-paths.ts'
+import { migrationResponses } from './routes/migrations/migration-responses.ts'
 import {
   addMigrationSummaryRoutes,
   addOwnLocksRoute,
@@ -41,7 +41,6 @@ import {
 import { ProgressStreams } from './routes/migrations/progress-stream.ts'
 import { addOrganizationRoutes } from './routes/organizations/organizations.ts'
 import { addRepositoryRoutes } from './routes/repositories/one-repository.ts'
-import { createRepositoryRenderer } from './routes/repositories/rendered-repositories.ts'
 import { addUserRepositoriesRoute } from './routes/repositories/repository-list.ts'
 import { createSourceReader } from './routes/repositories/source-reader.ts'
 import { addScheduleRoutes } from './routes/schedules/schedules.ts'
@@ -179,8 +178,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
       rendering,
       admission,
       streams,
-      repositoryRenderer: createRepositoryRenderer(parts.db, addresses),
-      migrationText: migrationText(rendering),
+      migrationResponses: migrationResponses({ ...parts, rendering, largeResponseLimit }),
     }
     app.register(async (api) => addOperations(api, apiParts, guards), { prefix })
   }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Account, Scope } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
-import { countRows, type Db, lockRow, type Row } from '../db/database.ts'
+import { countRows, type Db, lockRow, MAX_INTEGER, type Row } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import {
@@ -10,7 +10,7 @@ import {
   migrationOf,
   unfinishedStates,
 } from './migration.ts'
-import { insertRepositoryList, type Page } from './repository-list-store.ts'
+import { insertRepositoryList, type Page, partAt, referencesIn } from './repository-list-store.ts'
 
 /** Literals, because SQLite uses a partial index only if the query repeats its condition. */
 export const unfinishedLiterals = unfinishedStates.map((state) => sql.lit(state))
@@ -28,10 +28,7 @@ interface NewMigration {
 }
 
 /** Inserts the migration and its repository list. */
-export async function insertMigration(
-  tx: Db,
-  migration: NewMigration,
-): Promise<Migration & { references: readonly number[] }> {
+export async function insertMigration(tx: Db, migration: NewMigration): Promise<Migration> {
   const { owner, repositories, now } = migration
   const row = await tx
     .insertInto('migrations')
@@ -57,8 +54,8 @@ export async function insertMigration(
     .set((account) => ({ migration_count: account('migration_count', '+', 1) }))
     .where('id', '=', owner.id)
     .execute()
-  const references = await insertRepositoryList(tx, row.id, repositories, now)
-  return { ...migrationOf(row), references }
+  await insertRepositoryList(tx, row.id, repositories, now)
+  return migrationOf(row)
 }
 
 const migrationInScope = prepared(
@@ -73,6 +70,35 @@ export function findMigration(
   id: number,
 ): Promise<Migration | undefined> {
   return migrationInScope(db, { id, ownerId: owner.id })
+}
+
+const migrationWithPart = prepared(
+  (db, { id, ownerId, part }: { id: number; ownerId: number; part: number }) =>
+    db
+      .selectFrom('migrations')
+      .leftJoin('repository_lists', (join) =>
+        join.onRef('migration_id', '=', 'migrations.id').on('part', '=', part),
+      )
+      .selectAll('migrations')
+      .select(['facts_ids', 'part'])
+      .where('migrations.id', '=', id)
+      .where('owner_id', '=', ownerId),
+  ([row]): Migration | undefined =>
+    row && {
+      ...migrationOf(row),
+      listPart: { part: row.part, references: referencesIn(row.facts_ids) },
+    },
+)
+
+/** Finds a migration together with the part of its repository list that contains the repository at `offset`, in one query. */
+export function findMigrationWithList(
+  db: Db,
+  { owner }: Scope,
+  id: number,
+  { offset } = { offset: 0 },
+): Promise<Migration | undefined> {
+  const part = Math.min(partAt(offset), MAX_INTEGER)
+  return migrationWithPart(db, { id, ownerId: owner.id, part })
 }
 
 /** Returns a page of the migrations in the scope, newest first. */

@@ -1,6 +1,5 @@
 import type { Account } from '../accounts/account.ts'
 import type { Row } from '../db/database.ts'
-import type { RepositoryFacts } from '../repositories/facts.ts'
 
 /** Exports everything without locks, and fails if any repository fails. */
 export const DEFAULT_OPTIONS = {
@@ -17,7 +16,17 @@ export const DEFAULT_OPTIONS = {
 
 export type MigrationOptions = Record<keyof typeof DEFAULT_OPTIONS, boolean>
 
-export type Migration = ReturnType<typeof migrationOf>
+export interface Migration extends ReturnType<typeof migrationOf> {
+  /** A part of its repository list that was read with it. */
+  listPart?: ListPart
+}
+
+/** References to repository facts: a part of the list of a migration. */
+export interface ListPart {
+  /** The number of the part, from 0; null if there is no such part. */
+  part: number | null
+  references: readonly number[]
+}
 
 export const migrationOf = (row: Row<'migrations'>) => ({
   id: row.id,
@@ -38,12 +47,6 @@ export const migrationOf = (row: Row<'migrations'>) => ({
   /** The blob of the complete archive, if the store could compose one. */
   archiveKey: row.archive_key,
 })
-
-export interface StartedMigration extends Migration {
-  repositories: RepositoryFacts[]
-  /** References to the facts of `repositories`, in the same order. */
-  references: readonly number[]
-}
 
 const migrationStates = ['pending', 'exporting', 'exported', 'failed'] as const
 export type MigrationState = (typeof migrationStates)[number]

@@ -28,16 +28,15 @@ export interface Page {
   limit: number
 }
 
-type OfMigration = Pick<Migration, 'id' | 'repositoryCount'>
+type OfMigration = Pick<Migration, 'id' | 'repositoryCount' | 'listPart'>
 
-/** Returns the references. */
 export async function insertRepositoryList(
   tx: Db,
   migrationId: number,
   repositories: readonly RepositoryFacts[],
   now: number,
-): Promise<number[]> {
-  if (repositories.length === 0) return []
+): Promise<void> {
+  if (repositories.length === 0) return
   const references = await saveFacts(tx, repositories, now)
   const parts = [...batchesOf(references, PART_LENGTH)].map((ids, part) => ({
     migration_id: migrationId,
@@ -45,7 +44,6 @@ export async function insertRepositoryList(
     facts_ids: JSON.stringify(ids),
   }))
   await tx.insertInto('repository_lists').values(parts).execute()
-  return references
 }
 
 const partOfList = prepared(
@@ -55,32 +53,39 @@ const partOfList = prepared(
       .select('facts_ids')
       .where('migration_id', '=', id)
       .where('part', '=', part),
-  ([row]) => (row ? referencesIn(row) : []),
+  ([row]) => referencesIn(row?.facts_ids ?? null),
 )
 
-const referencesIn = ({ facts_ids }: { facts_ids: string }): readonly number[] =>
-  JSON.parse(facts_ids)
+export const referencesIn = (factsIds: string | null): readonly number[] =>
+  factsIds === null ? [] : (JSON.parse(factsIds) as number[])
 
-const partAt = (position: number): number => Math.floor(position / PART_LENGTH)
+/** Returns the number of the part that contains a position. */
+export const partAt = (position: number): number => Math.floor(position / PART_LENGTH)
 
-/** Returns the references of a page, by default of all repositories. */
-export async function referencesOf(
+/** Returns the references of a page. */
+export async function referencesOfPage(
   db: Db,
-  { id, repositoryCount }: OfMigration,
-  { offset, limit }: Page = { offset: 0, limit: repositoryCount },
+  { id, repositoryCount, listPart }: OfMigration,
+  { offset, limit }: Page,
 ): Promise<number[]> {
-  const references: number[] = []
   const end = Math.min(offset + limit, repositoryCount)
-  for (let at = offset; at < end; at = (partAt(at) + 1) * PART_LENGTH) {
-    const part = await partOfList(db, { id, part: partAt(at) })
-    references.push(...part.slice(at % PART_LENGTH, (at % PART_LENGTH) + end - at))
+  const found: number[] = []
+  for (let at = offset; at < end; ) {
+    const part = partAt(at)
+    const first = part * PART_LENGTH
+    const all = listPart?.part === part ? listPart.references : await partOfList(db, { id, part })
+    found.push(...all.slice(at - first, end - first))
+    at = first + PART_LENGTH
   }
-  return references
+  return found
 }
+
+const allReferences = (db: Db, migration: OfMigration): Promise<number[]> =>
+  referencesOfPage(db, migration, { offset: 0, limit: migration.repositoryCount })
 
 /** Returns all repositories of a migration, in order. */
 export async function repositoriesOf(db: Db, migration: OfMigration): Promise<RepositoryFacts[]> {
-  const ids = await referencesOf(db, migration)
+  const ids = await allReferences(db, migration)
   const facts = await factsById(db, ids)
   return ids.map((id) => facts.get(id)!)
 }
@@ -99,7 +104,7 @@ export async function namedRepositoriesOfAll(
   migrations: readonly OfMigration[],
 ): Promise<RepositorySummary[][]> {
   const lists: number[][] = []
-  for (const migration of migrations) lists.push(await referencesOf(db, migration))
+  for (const migration of migrations) lists.push(await allReferences(db, migration))
   const names = await repositoriesByFactsId(db, lists.flat())
   return lists.map((ids) => ids.map((id) => names.get(id)!))
 }
@@ -125,7 +130,7 @@ export async function firstNames(
   )
   const first = rows.map((row) => ({
     id: row.migration_id,
-    references: referencesIn(row).slice(0, atMost),
+    references: referencesIn(row.facts_ids).slice(0, atMost),
   }))
   const ids = first.flatMap(({ references }) => references)
   const names = await repositoriesByFactsId(db, ids)
@@ -143,7 +148,7 @@ export async function migrationsContaining(
   const rows = await selectInBatches(migrationIds, (batch) => partsOf(db, batch))
   const lists = await mapInTurns(rows, (row) => ({
     migrationId: row.migration_id,
-    references: referencesIn(row),
+    references: referencesIn(row.facts_ids),
   }))
   const all = new Set(lists.flatMap(({ references }) => references))
   const ofRepository = await factsIdsOfRepository(db, [...all], repositoryId)
@@ -185,7 +190,8 @@ export async function sweepFacts(db: Db, now: number): Promise<number> {
     if (candidates.length === 0) return removed
     after = candidates.at(-1)!
     const unused = new Set(candidates)
-    for await (const part of everyPart(db)) for (const id of referencesIn(part)) unused.delete(id)
+    for await (const { facts_ids } of everyPart(db))
+      for (const id of referencesIn(facts_ids)) unused.delete(id)
     removed += await deleteFactsUnlessUsed(db, [...unused], since)
   }
 }

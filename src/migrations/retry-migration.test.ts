@@ -13,6 +13,7 @@ import { heldLocks } from './lock-store.ts'
 import { DEFAULT_OPTIONS } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 import { progressOf } from './progress.ts'
+import { repositoriesOf } from './repository-list-store.ts'
 import { forecastRetry, retryMigration } from './retry-migration.ts'
 import { startMigration } from './start-migration.ts'
 
@@ -63,7 +64,7 @@ onEachEngine('a partial retry', (engine) => {
     const retried = await retryMigration(parts, scope, failed, { allowPartial: true })
     assert.equal(retried.name, 'the move')
     assert.deepEqual(
-      retried.repositories.map((facts) => [fullNameOf(facts), facts.description]),
+      (await repositoriesOf(db, retried)).map((facts) => [fullNameOf(facts), facts.description]),
       [
         ['alice/missing', 'about alice/missing'],
         ['alice/own', 'about alice/own'],

@@ -5,7 +5,7 @@ import { mapConcurrent } from '../lib/turns.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import type { Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { type Migration, type StartedMigration, unfinishedStates } from './migration.ts'
+import { type Migration, unfinishedStates } from './migration.ts'
 import { fullNamesOf, repositoriesOf } from './repository-list-store.ts'
 import {
   type CoverParts,
@@ -32,7 +32,7 @@ export async function retryMigration(
   migration: Migration,
   { allowPartial }: RetryRequest,
   alsoWrite?: AlsoWrite<[Migration]>,
-): Promise<StartedMigration> {
+): Promise<Migration> {
   if (unfinishedStates.includes(migration.state)) {
     throw new InvalidRequest([
       { code: 'unprocessable', message: 'The migration has not ended yet.' },

@@ -73,9 +73,13 @@ onEachEngine('starting a migration', (engine, testOnSqlite) => {
       const scope = { owner: (await findAccount(db, 'octo'))! }
       const startThere = (repositories: string[], more = {}) =>
         startMigration(parts, scope, { repositories, options: { ...DEFAULT_OPTIONS, ...more } })
-      const { owner, repositories } = await startThere(['a', 'Octo/B'])
+      const migration = await startThere(['a', 'Octo/B'])
+      const repositories = await repositoriesOf(db, migration)
       assert.deepEqual(
-        [owner.login, ...repositories.map(({ name, permissions }) => [name, permissions.admin])],
+        [
+          migration.owner.login,
+          ...repositories.map(({ name, permissions }) => [name, permissions.admin]),
+        ],
         ['octo', ['a', true], ['b', true]],
       )
       for (const foreign of ['alice/site', 'other/a', 'nobody/none', 'none'])
@@ -135,14 +139,8 @@ onEachEngine('starting a migration', (engine, testOnSqlite) => {
     await makeTemplates(host)
     await sync(parts)
     const alice = await viewer(db, 'alice')
-    const { repositories } = await start(
-      parts,
-      alice,
-      'of-public',
-      'of-private',
-      'of-shared',
-      'of-none',
-    )
+    const names = ['of-public', 'of-private', 'of-shared', 'of-none']
+    const repositories = await repositoriesOf(db, await start(parts, alice, ...names))
     assert.deepEqual(
       repositories.map(({ template }) => template?.name ?? null),
       ['public', null, 'shared', null],
@@ -177,7 +175,7 @@ onEachEngine('starting a migration', (engine, testOnSqlite) => {
       repositories: [],
       options: { ...DEFAULT_OPTIONS, orgMetadataOnly: true },
     })
-    assert.deepEqual(migration.repositories, [])
+    assert.equal(migration.repositoryCount, 0)
     const organizations = await organizationsIn(db, migration)
     assert.deepEqual(
       organizations.map(({ login }) => login),

@@ -27,7 +27,6 @@ import {
   batchOfMigration,
   type Migration,
   type MigrationOptions,
-  type StartedMigration,
 } from './migration.ts'
 import { countUnfinished, insertMigration, lockScope } from './migration-store.ts'
 import { recordNotExported } from './outcome-store.ts'
@@ -65,7 +64,7 @@ export async function startMigration(
   scope: Scope,
   { repositories, ...rest }: StartRequest,
   alsoWrite?: AlsoWrite<[Migration]>,
-): Promise<StartedMigration> {
+): Promise<Migration> {
   const { orgMetadataOnly } = rest.options
   const list = orgMetadataOnly ? [] : await readRepositoryList(parts, scope, repositories)
   return insertAndStart(parts, scope, { list, ...rest }, alsoWrite)
@@ -102,7 +101,7 @@ export async function startCovered(
   scope: Scope,
   { repositories, ...rest }: StartRequest,
   { onUncovered, alsoWrite, minBytes = 0 }: CoveredSteps,
-): Promise<StartedMigration> {
+): Promise<Migration> {
   if (rest.options.orgMetadataOnly)
     return insertAndStart(parts, scope, { list: [], minBytes, ...rest }, alsoWrite)
   const names = repositories.flatMap((text) => parseName(text, scope) ?? [])
@@ -146,7 +145,7 @@ async function insertAndStart(
   scope: Scope,
   { list, skipped = new Set(), minBytes = 0, name = null, options }: StartContents,
   alsoWrite?: AlsoWrite<[Migration]>,
-): Promise<StartedMigration> {
+): Promise<Migration> {
   const { db, queue, now } = parts
   await parts.probeData?.().catch((cause: unknown) => {
     throw new DataNotWritable('the data directory is not writable', { cause })
@@ -201,7 +200,7 @@ async function insertAndStart(
     return started
   })
   if (lockRepositories) await lockEarly(parts, migration.id)
-  return { ...migration, repositories: list }
+  return migration
 }
 
 const tooManyUnfinished = ({ owner }: Scope, max: number): string =>

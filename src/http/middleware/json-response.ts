@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { mapInTurns } from '../../lib/turns.ts'
+import { mapInTurns, nextTurn } from '../../lib/turns.ts'
 import type { ConcurrencyLimit } from './concurrency-limit.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-/** A response with more repositories is large. `sendLazyBody` streams it, so that it is never held in memory as a whole. */
+/** A response with more repositories is large. `sendBody` streams it, so that it is never held in memory as a whole. */
 const MAX_REPOSITORIES_IN_MEMORY = 1000
 
 export const isLargeResponse = (repositoryCount: number): boolean =>
@@ -19,7 +19,7 @@ export interface EtagOptions {
   /** Values that the ETag must cover in addition to the body, such as the total that determines the `link` header. */
   extraEtagParts?: EtagParts
   /** Inserts values that the ETag must not cover, such as credentials that change every minute. Not called for a 304. */
-  insertCredentials?: (json: Buffer) => Buffer
+  insertCredentials?: (json: string) => string
 }
 
 /** Sends a body as JSON with an ETag of the body, or 304 if the client has it already. */
@@ -30,7 +30,7 @@ export function sendJsonWithEtag(
 ): FastifyReply {
   const text = JSON.stringify(body)
   if (sendIfNotModified(reply, [...extraEtagParts, text])) return reply
-  return sendPieces(reply, [insertCredentials ? insertCredentials(Buffer.from(text)) : text])
+  return sendText(reply, insertCredentials ? insertCredentials(text) : text)
 }
 
 type WithRepositories = { repositories: readonly unknown[] }
@@ -66,47 +66,30 @@ export function splitAtRepositories(json: string): { before: string; after: stri
 const sendText = (reply: FastifyReply, json: string): FastifyReply =>
   reply.header('content-type', JSON_TYPE).send(json)
 
-export type Piece = string | Buffer
+type Piece = string | Buffer
 
-/**
- * Renders the items of a JSON list, each with a comma before it; the comma of the first is removed here. A large list `isStreamed`:
- * its items are sent in batches, while others are rendered. The promise of a short list saves a status of ten repositories a tenth
- * of its CPU time.
- */
-export type JsonItems = (options: {
-  isStreamed: boolean
-}) => AsyncIterable<readonly Piece[]> | Promise<readonly Piece[]>
+/** A JSON body that is rendered when it is sent: text, and functions that render the text in between. */
+export type Body = readonly (string | (() => Promise<readonly Buffer[]>))[]
 
-/** The parts of a JSON body in order: literal text, and lists that are rendered when they are sent. */
-export type Body = readonly (string | JsonItems)[]
-
-/** A body that is rendered only when it is sent. */
-interface LazyBody {
+interface BodyOptions {
   repositoryCount: number
-  body: () => Body
   /** Limits how many large responses are rendered at a time. */
   largeResponseLimit: ConcurrencyLimit
 }
 
 /** Renders and sends JSON: a large body as a stream, any other body at once. */
-export async function sendLazyBody(
+export async function sendBody(
   reply: FastifyReply,
-  { repositoryCount, body, largeResponseLimit }: LazyBody,
+  body: Body,
+  { repositoryCount, largeResponseLimit }: BodyOptions,
 ): Promise<FastifyReply> {
-  if (!isLargeResponse(repositoryCount)) return sendPieces(reply, await renderWhole(body()))
+  if (!isLargeResponse(repositoryCount)) return sendPieces(reply, await renderWhole(body))
   // A stream has no content-length, so a HEAD request needs no body at all.
   const isHead = reply.request.method === 'HEAD'
   if (!isHead) await largeResponseLimit.begin(reply.request, reply)
   reply.header('content-type', JSON_TYPE)
-  return reply.send(Readable.from(isHead ? [] : renderInBatches(body()), { objectMode: false }))
+  return reply.send(Readable.from(isHead ? [] : renderInBatches(body), { objectMode: false }))
 }
-
-/** Like `sendLazyBody`, with an ETag of everything that the body depends on. Sends 304 if the client has the body already. */
-export const sendLazyBodyWithEtag = (
-  reply: FastifyReply,
-  body: LazyBody & { etagParts: EtagParts },
-): FastifyReply | Promise<FastifyReply> =>
-  sendIfNotModified(reply, body.etagParts) ? reply : sendLazyBody(reply, body)
 
 export type EtagParts = readonly (string | number | boolean)[]
 
@@ -142,19 +125,26 @@ function matchesEtag(header: string | undefined, etag: string): boolean {
   })
 }
 
+/** After so many pieces, other requests may run before the next are rendered. */
+const MAX_PIECES_IN_TURN = 50
+
 async function renderWhole(body: Body): Promise<Piece[]> {
   const pieces: Piece[] = []
   for (const part of body) {
     if (typeof part === 'string') pieces.push(part)
     else {
-      const first = pieces.length
-      const items = part({ isStreamed: false })
-      if (items instanceof Promise) pieces.push(...(await items))
-      else for await (const batch of items) pieces.push(...batch)
-      if (pieces.length > first) pieces[first] = withoutLeadingComma(pieces[first]!)
+      if (pieces.length > MAX_PIECES_IN_TURN) await nextTurn()
+      pieces.push(...(await part()))
     }
   }
   return pieces
+}
+
+async function* renderInBatches(body: Body): AsyncGenerator<Buffer> {
+  for (const part of body) {
+    await nextTurn()
+    yield typeof part === 'string' ? Buffer.from(part) : Buffer.concat(await part())
+  }
 }
 
 /**
@@ -173,29 +163,3 @@ function sendPieces(reply: FastifyReply, pieces: readonly Piece[]): FastifyReply
   raw.uncork()
   return reply
 }
-
-async function* renderInBatches(body: Body): AsyncGenerator<Buffer> {
-  for (const part of body) {
-    if (typeof part === 'string') yield Buffer.from(part)
-    else {
-      let isFirst = true
-      const items = part({ isStreamed: true })
-      for await (const pieces of items instanceof Promise ? [items] : items) {
-        if (pieces.length === 0) continue
-        const bytes = joinPieces(pieces)
-        // The first item needs no comma before it.
-        yield isFirst ? bytes.subarray(1) : bytes
-        isFirst = false
-      }
-    }
-  }
-}
-
-/** Strings are joined before they are encoded, which is faster than to encode each. */
-const joinPieces = (pieces: readonly Piece[]): Buffer =>
-  pieces.every((piece) => typeof piece === 'string')
-    ? Buffer.from(pieces.join(''))
-    : Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
-
-const withoutLeadingComma = (piece: Piece): Piece =>
-  typeof piece === 'string' ? piece.slice(1) : piece.subarray(1)

@@ -1,27 +1,17 @@
-import type { FastifyRequest } from 'fastify'
 import { audited } from '../../../accounts/audit-log.ts'
-import { batchesOf } from '../../../lib/chunks.ts'
-import { nextTurn } from '../../../lib/turns.ts'
 import { unlockRepository } from '../../../migrations/locks.ts'
-import { aboutMigration, type Migration } from '../../../migrations/migration.ts'
+import { aboutMigration } from '../../../migrations/migration.ts'
 import * as migrationStore from '../../../migrations/migration-store.ts'
-import { type Page, referencesOf } from '../../../migrations/repository-list-store.ts'
 import * as openapi from '../../description/operation.ts'
-import { type JsonItems, sendLazyBodyWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
-import { actorOf, requireViewer, type WithQuery } from '../../middleware/request.ts'
-import type { ApiParts } from '../../server-parts.ts'
-import {
-  RENDER_BATCH_SIZE,
-  type ReadRendered,
-  type RenderOptions,
-} from '../repositories/rendered-repositories.ts'
+import { actorOf, type WithQuery } from '../../middleware/request.ts'
 import { addArchive } from './archive.ts'
 import {
   type AddScopedRoutes,
   type ById,
   CALLER_PATH,
   migrationInPath,
+  migrationWithListInPath,
   scopeOf,
 } from './migration-paths.ts'
 import { addStart } from './start-migration.ts'
@@ -68,66 +58,35 @@ const routes = openapi.routes('Migrations')({
 })
 
 const addList: AddScopedRoutes = (app, parts, { path, previewOptions, hasBriefList }) => {
-  const { db, rendering, migrationText } = parts
-  const { addresses, edition } = rendering
+  const { db, rendering, migrationResponses } = parts
   const listOptions = previewOptions(routes['migrations/list-for-authenticated-user'])
   app.get<WithQuery>(path, listOptions, async (request, reply) => {
     const scope = scopeOf(request)
-    const paging = parsePaging(request.query)
-    const migrations = await migrationStore.listMigrations(db, scope, paging)
+    const migrations = await migrationStore.listMigrations(db, scope, parsePaging(request.query))
     const total = await migrationStore.countMigrations(db, scope)
+    setLinkHeader(reply, rendering.addresses, total)
     const isBrief = hasBriefList && excludesRepositories(request.query)
-    setLinkHeader(reply, addresses, total)
-    const list = { form: 'extended', tokenOf: cloneTokensOf(parts, request) } as const
-    const repositoriesOf = (migration: Migration) =>
-      isBrief ? undefined : listedRepositories(parts, migration, list)
-    const versions = migrations.flatMap(({ guid, version }) => [guid, version])
-    const repositoryCount = migrations.reduce((sum, each) => sum + each.repositoryCount, 0)
-    return sendLazyBodyWithEtag(reply, {
-      etagParts: [
-        ...[edition, isBrief ? 'brief migrations' : 'migrations', total],
-        ...[scope.owner.type, scope.owner.login, ...versions],
-      ],
-      largeResponseLimit: parts.largeResponseLimit,
-      repositoryCount: isBrief ? 0 : repositoryCount,
-      body: () => [
-        '[',
-        ...migrations.flatMap((migration, index) => [
-          index === 0 ? '' : ',',
-          ...migrationText(migration, scope.owner, repositoriesOf(migration)),
-        ]),
-        ']',
-      ],
+    return migrationResponses.sendMigrations(reply, migrations, {
+      owner: scope.owner,
+      isBrief,
+      total,
     })
   })
 }
 
 const addStatus: AddScopedRoutes = (app, parts, { path, previewOptions }) => {
-  const { db, rendering, migrationText } = parts
   const url = `${path}/:migration_id`
   const statusOptions = previewOptions(routes['migrations/get-status-for-authenticated-user'])
   app.get<ById>(url, statusOptions, async (request, reply) => {
-    const isBrief = excludesRepositories(request.query)
-    const migration = await migrationInPath(db, request)
-    const { guid, version, repositoryCount } = migration
+    const migration = await migrationWithListInPath(parts.db, request)
     const { owner } = scopeOf(request)
-    return sendLazyBodyWithEtag(reply, {
-      // The guid instead of the id, because ids are unique only within one database.
-      etagParts: [rendering.edition, 'migration', guid, version, isBrief, owner.type, owner.login],
-      largeResponseLimit: parts.largeResponseLimit,
-      repositoryCount: isBrief ? 0 : repositoryCount,
-      body: () => {
-        const tokenOf = cloneTokensOf(parts, request)
-        const repositories = listedRepositories(parts, migration, { form: 'extended', tokenOf })
-        return migrationText(migration, owner, isBrief ? undefined : repositories)
-      },
-    })
+    const isBrief = excludesRepositories(request.query)
+    return parts.migrationResponses.sendMigration(reply, migration, { owner, isBrief })
   })
 }
 
 const addRepositories: AddScopedRoutes = (app, parts, scopedPath) => {
-  const { db, rendering } = parts
-  const { addresses, edition } = rendering
+  const { db, rendering, migrationResponses } = parts
   const { path, previewOptions } = scopedPath
   const options: Record<string, openapi.RouteOptions> = {
     [`${path}/:migration_id/repositories`]: routes['migrations/list-repos-for-authenticated-user'],
@@ -138,17 +97,9 @@ const addRepositories: AddScopedRoutes = (app, parts, scopedPath) => {
   for (const [url, route] of Object.entries(options)) {
     app.get<ById>(url, previewOptions(route), async (request, reply) => {
       const paging = parsePaging(request.query)
-      const migration = await migrationInPath(db, request)
-      setLinkHeader(reply, addresses, migration.repositoryCount)
-      const tokenOf = cloneTokensOf(parts, request)
-      const list = { form: 'plain', tokenOf, page: paging } as const
-      return sendLazyBodyWithEtag(reply, {
-        // Without the version, because the repository list of a migration never changes.
-        etagParts: [edition, 'repositories', migration.guid, paging.page, paging.perPage],
-        largeResponseLimit: parts.largeResponseLimit,
-        repositoryCount: paging.perPage,
-        body: () => ['[', listedRepositories(parts, migration, list), ']'],
-      })
+      const migration = await migrationWithListInPath(db, request, paging)
+      setLinkHeader(reply, rendering.addresses, migration.repositoryCount)
+      return migrationResponses.sendRepositories(reply, migration, paging)
     })
   }
 }
@@ -170,36 +121,6 @@ const addUnlock: AddScopedRoutes = (app, parts, { path, previewOptions }) => {
       return reply.code(204).send()
     },
   )
-}
-
-const cloneTokensOf = ({ cloneTokens }: ApiParts, request: FastifyRequest) =>
-  cloneTokens.for(requireViewer(request))
-
-interface RepositoryList extends RenderOptions {
-  /** All repositories by default. */
-  page?: Page
-}
-
-function listedRepositories(
-  { db, repositoryRenderer }: ApiParts,
-  migration: Migration,
-  { form, tokenOf, page }: RepositoryList,
-): JsonItems {
-  async function* inBatches(read: ReadRendered) {
-    const references = await referencesOf(db, migration, page)
-    for (const batch of batchesOf(references, RENDER_BATCH_SIZE)) {
-      await nextTurn()
-      yield await read({ form, tokenOf }, batch)
-    }
-  }
-  const readAtOnce = async () =>
-    repositoryRenderer.read({ form, tokenOf }, await referencesOf(db, migration, page))
-  const limit = page?.limit ?? migration.repositoryCount
-  return ({ isStreamed }) => {
-    if (!isStreamed && limit <= RENDER_BATCH_SIZE) return readAtOnce()
-    // A large response is not cached: it would evict what other clients poll.
-    return inBatches(isStreamed ? repositoryRenderer.readUncached : repositoryRenderer.read)
-  }
 }
 
 /** Clients separate the values of `exclude` by commas, repeat the parameter, or name it `exclude[]`. */

@@ -5,7 +5,7 @@ import { addressesFrom } from '../../../repositories/addresses.ts'
 import { offsetTimestamps } from '../../rendering.ts'
 import { extendedRepositoryJson, plainRepositoryJson } from '../repositories/repository-json.ts'
 import { userJson } from '../users/user-json.ts'
-import { migrationJson, migrationText } from './migration-json.ts'
+import { migrationJson } from './migration-json.ts'
 
 const addresses = addressesFrom({
   baseUrl: 'https://git.example.com/api',
@@ -208,6 +208,13 @@ describe("the values of GitHub's API", () => {
     )
   })
 
+  test('the URL of a migration has the present login of an organization', () => {
+    const organization = { ...alice, login: 'acme', type: 'Organization' as const }
+    const { url, owner } = migrationJson(migration, [], rendering, organization)
+    assert.match(url, /\/orgs\/acme\/migrations\/\d+$/)
+    assert.equal(owner.login, 'alice')
+  })
+
   test('a licence has the name that GitHub uses', () => {
     const { license } = extendedRepositoryJson(repositoryFacts({ license: 'GPL-3.0' }), addresses)
     assert.deepEqual(license, {
@@ -219,20 +226,4 @@ describe("the values of GitHub's API", () => {
       html_url: 'https://spdx.org/licenses/GPL-3.0.html',
     })
   })
-})
-
-test('the text of a migration has its repositories at the same position as its JSON', () => {
-  const owner = { ...alice, login: '"repositories":[]' }
-  const migration = { ...startedMigration(), owner }
-  const listed = async function* () {}
-  const text = migrationText(rendering)
-  const [before, within, after] = text(migration, owner, listed)
-  const json = JSON.stringify(migrationJson(migration, [], rendering))
-  assert.equal(within, listed)
-  assert.match(String(before), /"repositories":\[$/)
-  assert.equal(`${before}${after}`, json)
-  assert.deepEqual(text(migration, owner, undefined), [json])
-  const organization = { ...owner, login: 'acme', type: 'Organization' as const }
-  const [renamed = ''] = text(migration, organization, undefined)
-  assert.match(JSON.parse(String(renamed)).url, /\/orgs\/acme\/migrations\/\d+$/)
 })

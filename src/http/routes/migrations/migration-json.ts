@@ -1,7 +1,6 @@
 import type { components } from '@octokit/openapi-types'
 import type { Account } from '../../../accounts/account.ts'
 import { archiveName } from '../../../lib/archive-name.ts'
-import { memoize } from '../../../lib/memoize.ts'
 import type { HeldLock } from '../../../migrations/lock-store.ts'
 import type { Migration, MigrationOptions } from '../../../migrations/migration.ts'
 import { DEFAULT_OPTIONS, shownState } from '../../../migrations/migration.ts'
@@ -11,7 +10,6 @@ import type { Addresses } from '../../../repositories/addresses.ts'
 import type { RepositoryFacts } from '../../../repositories/facts.ts'
 import { type StartFlag, type StartFlags, startFlags } from '../../../wire/migration.ts'
 import type * as wire from '../../../wire/types.ts'
-import { type Body, type JsonItems, splitAtRepositories } from '../../middleware/json-response.ts'
 import { nodeId, type Rendering, utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
 import { extendedRepositoryJson } from '../repositories/repository-json.ts'
 import { userJson } from '../users/user-json.ts'
@@ -45,33 +43,6 @@ export function migrationJson(
     updated_at: migrationTime(migration.updatedAt),
     ...(migration.archiveExpiresAt !== null && { archive_url: `${url}/archive` }),
   } satisfies components['schemas']['migration'] & wire.Migration
-}
-
-/** Renders a migration as JSON text around its repositories, or with an empty list if these are undefined. */
-export type MigrationText = (
-  migration: Migration,
-  owner: Account,
-  repositories: JsonItems | undefined,
-) => Body
-
-const MAX_CACHED_MIGRATIONS = 5000
-
-/**
- * Returns a renderer that caches the text of each migration. A change of anything in the text, except the URLs, increases the
- * migration's version.
- */
-export function migrationText(rendering: Rendering): MigrationText {
-  const render = ({ migration, owner }: { migration: Migration; owner: Account }) => {
-    const text = JSON.stringify(migrationJson(migration, [], rendering, owner))
-    return { ...splitAtRepositories(text), brief: [text] }
-  }
-  const keyOf = ({ migration: { guid, version }, owner }: Parameters<typeof render>[0]) =>
-    `${guid} ${version} ${owner.type} ${owner.login}`
-  const textAround = memoize(MAX_CACHED_MIGRATIONS, render, keyOf)
-  return (migration, owner, repositories) => {
-    const { before, after, brief } = textAround({ migration, owner })
-    return repositories ? [before, repositories, after] : brief
-  }
 }
 
 /** Omits the repositories and GitHub's URLs, so that pages can show many migrations. */

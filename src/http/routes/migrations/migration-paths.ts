@@ -3,7 +3,7 @@ import { ownScope, type Scope } from '../../../accounts/account.ts'
 import type { Db } from '../../../db/database.ts'
 import { NotFound } from '../../../lib/request-errors.ts'
 import type { Migration } from '../../../migrations/migration.ts'
-import { findMigration } from '../../../migrations/migration-store.ts'
+import { findMigration, findMigrationWithList } from '../../../migrations/migration-store.ts'
 import { findSummary, type Summary } from '../../../migrations/summaries.ts'
 import * as rightsAge from '../../../repositories/refresh-rights.ts'
 import { type Operation, parameter, type RouteOptions } from '../../description/operation.ts'
@@ -108,6 +108,14 @@ export const migrationIdOf = ({ params }: FastifyRequest<ById>): number =>
 export async function migrationInPath(db: Db, request: FastifyRequest<ById>): Promise<Migration> {
   return requireFound(await findMigration(db, scopeOf(request), migrationIdOf(request)))
 }
+
+/** Like `migrationInPath`, with the part of its repository list that contains the repository at `offset`. */
+export const migrationWithListInPath = async (
+  db: Db,
+  request: FastifyRequest<ById>,
+  from?: { offset: number },
+): Promise<Migration> =>
+  requireFound(await findMigrationWithList(db, scopeOf(request), migrationIdOf(request), from))
 
 /** Like `migrationInPath`, with the totals of the migration. */
 export async function summaryInPath(db: Db, request: FastifyRequest<ById>): Promise<Summary> {

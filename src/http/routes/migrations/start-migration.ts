@@ -1,14 +1,11 @@
 import type { FastifyReply } from 'fastify'
 import { audited } from '../../../accounts/audit-log.ts'
-import { nextTurn } from '../../../lib/turns.ts'
-import { aboutMigration, type StartedMigration } from '../../../migrations/migration.ts'
+import { aboutMigration, type Migration } from '../../../migrations/migration.ts'
 import { startMigration } from '../../../migrations/start-migration.ts'
 import { type StartRequest, startRequestSchema } from '../../../wire/migration.ts'
 import * as openapi from '../../description/operation.ts'
-import { type JsonItems, sendLazyBody } from '../../middleware/json-response.ts'
-import { actorOf, requireViewer } from '../../middleware/request.ts'
+import { actorOf } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
 import { migrationsAddress, startRequestOf } from './migration-json.ts'
 import { type AddScopedRoutes, scopeOf } from './migration-paths.ts'
 
@@ -51,28 +48,12 @@ export const addStart: AddScopedRoutes = (app, parts, { path, options }) => {
 export function sendStarted(
   parts: ApiParts,
   reply: FastifyReply,
-  started: StartedMigration,
+  started: Migration,
   { isBrief = false } = {},
 ): Promise<FastifyReply> {
-  const { rendering, repositoryRenderer, largeResponseLimit, cloneTokens } = parts
+  const { rendering, queue, migrationResponses } = parts
   const url = `${migrationsAddress(started.owner, rendering.addresses)}/${started.id}`
   reply.code(201).header('location', url)
-  reply.raw.once('close', () => parts.queue.wake('jobs'))
-  const { repositories, references } = started
-  const tokenOf = cloneTokens.for(requireViewer(reply.request))
-  const options = { form: 'extended', tokenOf } as const
-  const listed: JsonItems = async function* ({ isStreamed }) {
-    // Clients poll the migration that they have started.
-    const read = isStreamed ? repositoryRenderer.readUncached : repositoryRenderer.readCached
-    for (let at = 0; at < references.length; at += RENDER_BATCH_SIZE) {
-      await nextTurn()
-      const batch = references.slice(at, at + RENDER_BATCH_SIZE)
-      yield await read(options, batch, repositories.slice(at, at + RENDER_BATCH_SIZE))
-    }
-  }
-  return sendLazyBody(reply, {
-    largeResponseLimit,
-    repositoryCount: isBrief ? 0 : references.length,
-    body: () => parts.migrationText(started, started.owner, isBrief ? undefined : listed),
-  })
+  reply.raw.once('close', () => queue.wake('jobs'))
+  return migrationResponses.sendNewMigration(reply, started, { owner: started.owner, isBrief })
 }

@@ -26,7 +26,7 @@ import { parsePaging, sendPage, sendPageOf, setLinkHeader } from '../../middlewa
 import { callerKey, requireFound, requireId, type WithQuery } from '../../middleware/request.ts'
 import { watchClient } from '../../middleware/response-stream.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import { tokenInserter } from './rendered-repositories.ts'
+import { insertTokens, tokenPlaceholder } from '../clones/clone-tokens.ts'
 import * as render from './repository-json.ts'
 
 type InPath = WithQuery & { Params: { owner: string; repo: string } }
@@ -122,10 +122,10 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: ApiParts): void
     const facts = await factsOf(db, visible)
     const origins = await forkOriginsOf(db, request, visible)
     const problem = visible.entry.problem ?? (await findFailedCheck(db, fullNameOf(facts)))
-    const body = render.fullRepositoryJson(facts, { ...origins, problem }, addresses)
-    const rendered = [facts, origins.parent, origins.source].filter((each) => each !== undefined)
+    const context = { ...addresses, tokenOf: tokenPlaceholder }
+    const body = render.fullRepositoryJson(facts, { ...origins, problem }, context)
     const tokenOf = viewer ? cloneTokens.for(viewer) : undefined
-    const insertCredentials = tokenInserter(rendered, tokenOf)
+    const insertCredentials = (json: string) => insertTokens(json, tokenOf)
     return sendJsonWithEtag(reply, body, { insertCredentials })
   }
 

@@ -3,107 +3,117 @@ import { test } from 'node:test'
 import { openDatabase } from '../../../../test/support/databases.ts'
 import { addresses } from '../../../../test/support/description-server.ts'
 import { repositoryFacts } from '../../../../test/support/facts.ts'
+import type { RepositoryFacts } from '../../../repositories/facts.ts'
 import { saveFacts } from '../../../repositories/facts-store.ts'
-import {
-  createRepositoryRenderer,
-  createTextCache,
-  findTokenPlaceholders,
-  pushWithTokens,
-} from './rendered-repositories.ts'
+import { repositoryRenderer } from './rendered-repositories.ts'
 import {
   extendedRepositoryJson,
   plainRepositoryJson,
   repositoryTextRenderer,
 } from './repository-json.ts'
 
-test('a text is cached from its second request on, and uncached reads use the cache but add nothing', async (t) => {
+const parse = (pieces: readonly Buffer[]) =>
+  JSON.parse(`[${String(Buffer.concat(pieces)).slice(1)}]`) as RepositoryJson[]
+
+interface RepositoryJson {
+  id: number
+  description: string
+}
+
+/** A database with repository facts. Real facts never change; `setDescription` shows which text comes from the cache. */
+async function savedFacts(t: Parameters<typeof openDatabase>[0], all: readonly RepositoryFacts[]) {
   const { db } = await openDatabase(t, 'sqlite')
-  const [id] = await db.transaction().execute((tx) => saveFacts(tx, [repositoryFacts()], 0))
-  const rendered = createRepositoryRenderer(db, addresses)
-  async function descriptionWhen(description: string, read: typeof rendered.read) {
-    // Real facts never change. Changing them here shows which text comes from the cache.
-    const facts = JSON.stringify(repositoryFacts({ description }))
-    await db.updateTable('facts').set({ facts }).execute()
-    const pieces = await read({ form: 'plain', tokenOf: undefined }, [id!])
-    return JSON.parse(String(pieces[0]).slice(1)).description
+  const references = await db.transaction().execute((tx) => saveFacts(tx, all, 0))
+  const setDescription = async (description: string) => {
+    for (const [at, id] of references.entries()) {
+      const facts = JSON.stringify({ ...all[at], description })
+      await db.updateTable('facts').set({ facts }).where('id', '=', id).execute()
+    }
   }
-  const { read, readUncached } = rendered
-  assert.equal(await descriptionWhen('first', readUncached), 'first')
-  assert.equal(await descriptionWhen('second', readUncached), 'second')
-  assert.equal(await descriptionWhen('third', read), 'third')
-  assert.equal(await descriptionWhen('fourth', read), 'fourth')
-  assert.equal(await descriptionWhen('fifth', read), 'fourth')
-  assert.equal(await descriptionWhen('sixth', readUncached), 'fourth')
+  return { db, references, setDescription }
+}
+
+test('the text of a repository is cached, unless it is part of a large response', async (t) => {
+  const { db, references, setDescription } = await savedFacts(t, [repositoryFacts()])
+  const render = repositoryRenderer(db, addresses)
+  async function descriptionWhen(description: string, isCached: boolean) {
+    await setDescription(description)
+    const [json] = parse(await render({ form: 'plain', tokenOf: undefined, isCached }, references))
+    return json!.description
+  }
+  assert.equal(await descriptionWhen('first', false), 'first')
+  assert.equal(await descriptionWhen('second', true), 'second')
+  assert.equal(await descriptionWhen('third', true), 'second')
+  assert.equal(await descriptionWhen('fourth', false), 'second')
 })
 
-const LENGTH = 10
-const textOf = (key: number) => ({ bytes: Buffer.from(String(key).padStart(LENGTH)) })
-
-test('the newest texts are in the cache, which does not exceed its size', () => {
-  const cache = createTextCache(20 * LENGTH)
-  for (let key = 0; key < 1000; key++) {
-    cache.set(key, textOf(key))
-    assert.deepEqual(cache.get(key), textOf(key))
-    const held = Array.from({ length: 1000 }, (_, each) => cache.get(each)).filter(Boolean)
-    assert.ok(held.length <= 20, `${held.length} are held`)
-  }
-})
-
-test('a repeated request is recognised unless very many others came in between', () => {
-  const cache = createTextCache(LENGTH)
-  assert.deepEqual([1, 2, 1, 2, 2].map(cache.recordRequest), [false, false, true, true, true])
-  for (let key = 10; key < 100_000; key++) cache.recordRequest(key)
-  assert.equal(cache.recordRequest(1), false)
+test('a full cache is emptied, and every response is complete', async (t) => {
+  const all = Array.from({ length: 9 }, (_, at) => repositoryFacts({ id: at + 1, name: `r${at}` }))
+  const { db, references, setDescription } = await savedFacts(t, all)
+  // The text of a repository has more than 5,000 bytes and less than 6,000.
+  const render = repositoryRenderer(db, addresses, 18_000)
+  const options = { form: 'extended', tokenOf: undefined, isCached: true } as const
+  const ids = all.map(({ id }) => id)
+  assert.deepEqual(
+    parse(await render(options, references)).map(({ id }) => id),
+    ids,
+  )
+  await setDescription('changed')
+  const found = parse(await render(options, references.toReversed()))
+  assert.deepEqual(
+    found.map(({ id }) => id),
+    ids.toReversed(),
+  )
+  const cached = found.filter(({ description }) => description !== 'changed')
+  assert.ok(cached.length > 0 && cached.length <= 3, `${cached.length} were in the cache`)
 })
 
 /** Text that looks like a placeholder, with a character of more than one byte. */
-const MISLEADING = 'ü "owner":"" "html_url":"" "temp_clone_token":"" \\"temp_clone_token\\":\\"\\"'
+const MISLEADING =
+  'ü "owner":"" "html_url":"" "temp_clone_token":"{7}" \\"temp_clone_token\\":\\"{7}\\"'
 
-test('a clone token is inserted only into the JSON of its own private repository', () => {
-  const tokenOf = (id: number) => Buffer.from(`token-${id}`)
+test('a clone token is inserted only into the JSON of its own private repository', async (t) => {
+  const templates = [null, true, false]
+  const all = [true, false].flatMap((isPrivate, at) =>
+    templates.map((template, kind) =>
+      repositoryFacts({
+        ...{ id: 10 * at + kind, description: MISLEADING, private: isPrivate },
+        topics: ['temp_clone_token', ':', '{7}'],
+        template:
+          template === null
+            ? null
+            : repositoryFacts({ id: 8, description: MISLEADING, private: template }),
+      }),
+    ),
+  )
+  const { db, references } = await savedFacts(t, all)
+  const render = repositoryRenderer(db, addresses)
+  const textOf = (id: number) => `token-${id}`
+  const tokenOf = (id: number) => Buffer.from(textOf(id))
   for (const form of ['extended', 'plain'] as const)
-    for (const isPrivate of [true, false])
-      for (const template of [null, true, false]) {
-        const ofTemplate = { id: 8, description: MISLEADING, private: template ?? false }
-        const facts = repositoryFacts({
-          ...{ description: MISLEADING, topics: ['temp_clone_token', ':', ''], private: isPrivate },
-          template: template === null ? null : repositoryFacts(ofTemplate),
-        })
-        const shown = [facts, { ...facts, id: 9 }]
-        const jsonOf = form === 'plain' ? plainRepositoryJson : extendedRepositoryJson
-        const json = shown.map((each) => jsonOf(each, addresses))
-        const bytes = Buffer.from(JSON.stringify(json))
-        const pieces: Buffer[] = []
-        pushWithTokens(pieces, bytes, findTokenPlaceholders(bytes, form, shown), tokenOf)
-        const expected = json.map((each) => ({
-          ...each,
-          ...(form === 'extended' && { temp_clone_token: isPrivate ? `token-${each.id}` : '' }),
-          template_repository: each.template_repository && {
-            ...each.template_repository,
-            temp_clone_token: template ? 'token-8' : '',
-          },
-        }))
-        assert.deepEqual(JSON.parse(String(Buffer.concat(pieces))), expected)
-        const textOf = repositoryTextRenderer(addresses)
-        const texts = shown.map((each) => textOf(form, each, tokenOf))
-        assert.equal(`[${texts}]`, JSON.stringify(expected))
-      }
+    for (const token of [tokenOf, undefined]) {
+      const pieces = await render({ form, tokenOf: token, isCached: true }, references)
+      const jsonOf = form === 'plain' ? plainRepositoryJson : extendedRepositoryJson
+      const context = { ...addresses, ...(token && { tokenOf: textOf }) }
+      assert.deepEqual(
+        parse(pieces),
+        all.map((facts) => jsonOf(facts, context)),
+      )
+    }
 })
 
 test('the text of a repository is that of its JSON, whoever owns it', () => {
-  const textOf = repositoryTextRenderer(addresses)
   const ada = repositoryFacts()
   const owner = { ...ada.owner, login: 'Grace', id: 7, siteAdmin: true }
+  const extended = repositoryTextRenderer('extended', addresses)
+  const plain = repositoryTextRenderer('plain', addresses)
   for (const facts of [
     ada,
     { ...ada, name: 'other', template: { ...ada, name: 'skeleton', owner } },
     { ...ada, owner, name: '...', mirrorOf: 'https://example.org/{name}' },
     { ...ada, owner: { ...owner, type: 'Organization' as const } },
   ]) {
-    assert.equal(
-      textOf('extended', facts),
-      JSON.stringify(extendedRepositoryJson(facts, addresses)),
-    )
-    assert.equal(textOf('plain', facts), JSON.stringify(plainRepositoryJson(facts, addresses)))
+    assert.equal(extended(facts), JSON.stringify(extendedRepositoryJson(facts, addresses)))
+    assert.equal(plain(facts), JSON.stringify(plainRepositoryJson(facts, addresses)))
   }
 })

@@ -8,7 +8,7 @@ import { isAtLeast, type ListedCollaborator } from '../../../repositories/rights
 import type { LicenseFile, ListedRef, Permission } from '../../../sources/source.ts'
 import type * as wire from '../../../wire/types.ts'
 import { nodeId, utcTimestamp } from '../../rendering.ts'
-import type { CloneTokenOf } from '../clones/clone-tokens.ts'
+import { tokenPlaceholder } from '../clones/clone-tokens.ts'
 import { licenseJson } from '../licenses/license-json.ts'
 import { userJson } from '../users/user-json.ts'
 
@@ -18,25 +18,26 @@ type Schemas = components['schemas']
 export type RepositoryForm = 'plain' | 'extended'
 
 interface JsonContext extends Addresses {
-  /** Returns the caller's clone token for a repository. Without it, `temp_clone_token` is empty. */
-  tokenOf?: CloneTokenOf | undefined
+  /** Returns the clone token of a private repository. Without it, `temp_clone_token` is empty. */
+  tokenOf?: (repositoryId: number) => string
   /** Whether the owner and the URLs are rendered as the placeholders NO_OWNER and NO_URLS. */
   hasPlaceholders?: boolean
 }
 
 const NO_OWNER = '' as unknown as ReturnType<typeof userJson>
 const NO_URLS = { html_url: '' } as ReturnType<typeof urlsJson>
-/** Stands for the name of the repository in the cached URLs of an owner. No login or address contains it. */
+/** Stands for the name of the repository in the URLs of an owner. No login or address contains it. */
 const NAME = '{name}'
-const MAX_CACHED_OWNERS = 1000
 
 /**
- * Returns a renderer of repositories as JSON text. The owner and the URLs are four fifths of the text, and differ only by the name for the
- * repositories of an owner. Inserting the name into one text is twice as fast as rendering all of them.
+ * Returns a renderer of some repositories as JSON text, with placeholders for clone tokens. The owner and the URLs are four fifths of the
+ * text and differ only by the name, so they are rendered once for each owner: a repository takes 9 µs instead of 26 µs.
  */
-export function repositoryTextRenderer(addresses: Addresses) {
+export function repositoryTextRenderer(form: RepositoryForm, addresses: Addresses) {
+  const jsonOf = form === 'plain' ? plainRepositoryJson : extendedRepositoryJson
+  const context = { ...addresses, tokenOf: tokenPlaceholder }
   const textsOf = memoize(
-    MAX_CACHED_OWNERS,
+    Number.POSITIVE_INFINITY,
     (owner: Account) => ({
       owner: `"owner":${JSON.stringify(userJson(owner, addresses))}`,
       aroundNames: JSON.stringify(urlsJson({ owner, name: NAME, mirrorOf: null }, addresses))
@@ -45,12 +46,10 @@ export function repositoryTextRenderer(addresses: Addresses) {
     }),
     ({ id, login, type, siteAdmin }) => `${id} ${login} ${type} ${siteAdmin}`,
   )
-  return (form: RepositoryForm, facts: RepositoryFacts, tokenOf?: CloneTokenOf): string => {
+  return (facts: RepositoryFacts): string => {
     // One URL of a mirror is that of its origin.
-    const hasPlaceholders = facts.mirrorOf === null
-    const jsonOf = form === 'plain' ? plainRepositoryJson : extendedRepositoryJson
-    const text = JSON.stringify(jsonOf(facts, { ...addresses, tokenOf, hasPlaceholders }))
-    if (!hasPlaceholders) return text
+    if (facts.mirrorOf !== null) return JSON.stringify(jsonOf(facts, context))
+    const text = JSON.stringify(jsonOf(facts, { ...context, hasPlaceholders: true }))
     const { owner, aroundNames } = textsOf(facts.owner)
     // Placeholders cannot match within a JSON string, because quotes are escaped there.
     return text
@@ -87,8 +86,7 @@ function extendedJson(facts: RepositoryFacts, context: JsonContext) {
   return {
     ...commonJson(facts, context),
     allow_rebase_merge: facts.allowRebaseMerge,
-    // A credential, which is never cached. `pushWithTokens` inserts it into cached text.
-    temp_clone_token: facts.private ? `${context.tokenOf?.(facts.id) ?? ''}` : '',
+    temp_clone_token: (facts.private && context.tokenOf?.(facts.id)) || '',
     allow_squash_merge: facts.allowSquashMerge,
     allow_merge_commit: facts.allowMergeCommit,
     delete_branch_on_merge: facts.deleteBranchOnMerge,
@@ -203,15 +201,15 @@ interface ForkOrigins {
 export function fullRepositoryJson(
   facts: RepositoryFacts,
   { parent, source, problem }: ForkOrigins & { problem: string | null },
-  addresses: Addresses,
+  context: JsonContext,
 ) {
   const { owner } = facts
   return {
-    ...extendedRepositoryJson(facts, addresses),
+    ...extendedRepositoryJson(facts, context),
     has_discussions: false,
-    ...(owner.type === 'Organization' && { organization: userJson(owner, addresses) }),
-    ...(parent && { parent: extendedRepositoryJson(parent, addresses) }),
-    ...(source && { source: extendedRepositoryJson(source, addresses) }),
+    ...(owner.type === 'Organization' && { organization: userJson(owner, context) }),
+    ...(parent && { parent: extendedRepositoryJson(parent, context) }),
+    ...(source && { source: extendedRepositoryJson(source, context) }),
     problem,
   } satisfies Schemas['full-repository'] & wire.FullRepository
 }

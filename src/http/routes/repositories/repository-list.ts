@@ -17,7 +17,7 @@ import { typeNotCombinable } from '../../middleware/http-errors.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
 import { requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { tokenInserter } from './rendered-repositories.ts'
+import { insertTokens, tokenPlaceholder } from '../clones/clone-tokens.ts'
 import { extendedRepositoryJson } from './repository-json.ts'
 
 const visibilities = ['all', 'public', 'private'] as const
@@ -101,9 +101,10 @@ export async function sendRepositoryList(
   const total = await countAdministered(db, of, filter)
   const entries = await listAdministered(db, of, filter, { ...paging, order })
   const repositories = await factsForViewer(db, seenBy, entries)
-  const body = repositories.map((each) => extendedRepositoryJson(each, addresses))
+  const context = { ...addresses, tokenOf: tokenPlaceholder }
+  const body = repositories.map((each) => extendedRepositoryJson(each, context))
   const tokenOf = viewer ? cloneTokens.for(viewer) : undefined
-  const insertCredentials = tokenInserter(repositories, tokenOf)
+  const insertCredentials = (json: string) => insertTokens(json, tokenOf)
   return sendPage(reply, addresses, { total, body, insertCredentials })
 }
 

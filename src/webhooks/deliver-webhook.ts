@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { Db } from '../db/database.ts'
+import { type Db, lockRow } from '../db/database.ts'
 import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
 import { type Handlers, type Job, type Queue, RetryLater, type Run } from '../queue/queue.ts'
 import { insertDelivery, tallyDelivery } from './delivery-store.ts'
@@ -76,6 +76,8 @@ async function send(parts: DeliverParts, event: WebhookEvent, webhook: Webhook, 
   const outcome = await sendRequest(request, parts.send, run.signal)
   const result = resultOf(event, outcome, parts.now())
   await run.finish(async (tx) => {
+    // A redelivery locks the webhook before the event, so the other order could deadlock.
+    await lockRow(tx, 'webhooks', webhook.id)
     await insertDelivery(tx, {
       eventId: event.id,
       webhookId: webhook.id,

@@ -1,7 +1,7 @@
 import type { Authenticator } from '../accounts/authenticator.ts'
 import type { DiskReserve } from '../lib/disk-reserve.ts'
+import type { IsAddressAllowed } from '../lib/outgoing-requests/address-filter.ts'
 import type { ScheduleParts } from '../schedules/change-schedule.ts'
-import type { IsAddressAllowed } from '../webhooks/allowed-addresses.ts'
 import type { apiHeaders, Forwarding, MediaTypeOptions } from './middleware/api-headers.ts'
 import type { FailedLogins, SessionCookies } from './middleware/authenticate.ts'
 import type {

@@ -7,8 +7,8 @@ import type { WebhookEvent } from './event-store.ts'
 import * as eventStore from './event-store.ts'
 import { ParkedEvents } from './parked-events.ts'
 import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './record-event.ts'
-import type { DeliveryOutcome, SendParts, WebhookRequest } from './send-request.ts'
-import { sendRequest } from './send-request.ts'
+import type { DeliveryOutcome, SendParts, WebhookRequest } from './send-webhook.ts'
+import { sendWebhook } from './send-webhook.ts'
 import type { Webhook } from './webhook.ts'
 import { disableWebhook, recordLastDelivery, webhookById } from './webhook-store.ts'
 
@@ -73,7 +73,7 @@ async function send(parts: DeliverParts, event: WebhookEvent, webhook: Webhook, 
   if (event.payload === null) await eventStore.storePayload(parts.db, event, payload)
   const request = webhookRequest(webhook, event, payload, parts.version)
   const deliveredAt = parts.now()
-  const outcome = await sendRequest(request, parts.send, run.signal)
+  const outcome = await sendWebhook(request, parts.send, run.signal)
   const result = resultOf(event, outcome, parts.now())
   await run.finish(async (tx) => {
     // A redelivery locks the webhook before the event, so the other order could deadlock.

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { before, type TestContext, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { gunzipSync } from 'node:zlib'
-import { archiveLinks } from '../../src/http/routes/migrations/archive-download.ts'
+import { archiveLinks } from '../../src/http/credentials/archive-links.ts'
 import {
   assertNothingLeftOver,
   blobsOf,

@@ -11,15 +11,16 @@ import * as openapi from '../../description/operation.ts'
 import { type JsonItems, sendLazyBodyWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
 import { actorOf, requireFound, requireViewer, type WithQuery } from '../../middleware/request.ts'
-import type { ApiParts } from '../../server-parts.ts'
 import {
   RENDER_BATCH_SIZE,
   type ReadRendered,
   type RenderOptions,
-} from '../repositories/rendered-repositories.ts'
+} from '../../rendering/rendered-repositories.ts'
+import type { AddScopedRoutes } from '../../scopes/scoped-path.ts'
+import { scopeOf } from '../../scopes/scoped-path.ts'
+import type { ApiParts } from '../../server-parts.ts'
 import { addArchive } from './archive.ts'
-import type { AddScopedRoutes, ById } from './migration-paths.ts'
-import { CALLER_PATH, migrationIdOf, migrationInPath, scopeOf } from './migration-paths.ts'
+import { type ById, CALLER_PATH, migrationIdOf, migrationInPath } from './migration-paths.ts'
 import { addStart } from './start-migration.ts'
 
 /** The operations that GitHub has too. */

@@ -7,10 +7,10 @@ import { type StartRequest, startRequestSchema } from '../../../wire/migration.t
 import * as openapi from '../../description/operation.ts'
 import { type JsonItems, sendLazyBody } from '../../middleware/json-response.ts'
 import { actorOf, requireViewer } from '../../middleware/request.ts'
+import { migrationsAddress, startRequestOf } from '../../rendering/migration-json.ts'
+import { RENDER_BATCH_SIZE } from '../../rendering/rendered-repositories.ts'
+import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
-import { migrationsAddress, startRequestOf } from './migration-json.ts'
-import { type AddScopedRoutes, scopeOf } from './migration-paths.ts'
 
 /** Describes the response of `sendStarted`. */
 export const STARTED = openapi.jsonResponse('Created.', {

@@ -16,9 +16,9 @@ import * as openapi from '../../description/operation.ts'
 import { typeNotCombinable } from '../../middleware/http-errors.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
 import { requireViewer, type WithQuery } from '../../middleware/request.ts'
+import { tokenInserter } from '../../rendering/rendered-repositories.ts'
+import { extendedRepositoryJson } from '../../rendering/repository-json.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { tokenInserter } from './rendered-repositories.ts'
-import { extendedRepositoryJson } from './repository-json.ts'
 
 const visibilities = ['all', 'public', 'private'] as const
 const repositoryTypes = ['all', 'owner', 'public', 'private', 'member'] as const

@@ -13,17 +13,17 @@ import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import type { WithQuery } from '../../middleware/request.ts'
 import { actorOf, requireFound, requireId, requireViewer } from '../../middleware/request.ts'
-import type { ServerParts } from '../../server-parts.ts'
 import {
   type AddScopedRoutes,
-  CALLER_PATH,
+  callerPath,
+  describeForOrganization,
   organizationPath,
   scopeOf,
-} from '../migrations/migration-paths.ts'
-import { describeForOrganization } from '../organizations/organization-path.ts'
+} from '../../scopes/scoped-path.ts'
+import type { ServerParts } from '../../server-parts.ts'
 import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
 
-export const CALLER_WEBHOOKS_PATH = { ...CALLER_PATH, path: '/user/hooks' }
+export const CALLER_WEBHOOKS_PATH = callerPath('/user/hooks')
 export const ORGANIZATION_WEBHOOKS_PATH = organizationPath('/orgs/:org/hooks', forOrganization)
 
 /** GitHub's ids of these operations begin with `orgs/` for an organization, and some end with `-for-org`. */

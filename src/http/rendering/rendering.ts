@@ -1,5 +1,5 @@
-import { memoize } from '../lib/memoize.ts'
-import type { Addresses } from '../repositories/addresses.ts'
+import { memoize } from '../../lib/memoize.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
 
 /** The settings that renderers of JSON need in addition to the data. */
 export interface Rendering {

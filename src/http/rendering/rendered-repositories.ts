@@ -1,9 +1,9 @@
-import type { Db } from '../../../db/database.ts'
-import type { Addresses } from '../../../repositories/addresses.ts'
-import type { RepositoryFacts } from '../../../repositories/facts.ts'
-import { factsOfPage } from '../../../repositories/facts-store.ts'
-import type { Piece } from '../../middleware/json-response.ts'
-import type { CloneTokenOf } from '../clones/clone-tokens.ts'
+import type { Db } from '../../db/database.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
+import type { RepositoryFacts } from '../../repositories/facts.ts'
+import { factsOfPage } from '../../repositories/facts-store.ts'
+import type { CloneTokenOf } from '../credentials/clone-tokens.ts'
+import type { Piece } from '../middleware/json-response.ts'
 import { type RepositoryForm, repositoryTextRenderer } from './repository-json.ts'
 
 const MAX_CACHE_BYTES = 32 * 1024 * 1024

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openDatabase } from '../../../../test/support/databases.ts'
-import { addresses } from '../../../../test/support/description-server.ts'
-import { repositoryFacts } from '../../../../test/support/facts.ts'
-import { saveFacts } from '../../../repositories/facts-store.ts'
+import { openDatabase } from '../../../test/support/databases.ts'
+import { addresses } from '../../../test/support/description-server.ts'
+import { repositoryFacts } from '../../../test/support/facts.ts'
+import { saveFacts } from '../../repositories/facts-store.ts'
 import {
   createRepositoryRenderer,
   createTextCache,

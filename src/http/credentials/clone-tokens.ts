@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { Viewer } from '../../../accounts/account.ts'
+import type { Viewer } from '../../accounts/account.ts'
 
 /** Returns the `temp_clone_token` of a repository for one caller. */
 export type CloneTokenOf = (repositoryId: number) => Buffer

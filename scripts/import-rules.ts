@@ -27,7 +27,7 @@ export function importErrors(modules: Iterable<Module>, table: ImportTable): str
     for (const target of targets) {
       const error = isPackage(target)
         ? packageError(folder, target, table)
-        : folderError(folder, target, table)
+        : folderError(path, target, table)
       if (error) errors.push(`${path} imports ${target}: ${error}`)
     }
   }
@@ -66,31 +66,44 @@ function importsOf(path: string, text: string): string[] {
 const isPackage = (target: string): boolean =>
   !/^(src|web|test|bench|scripts|schema|checkout)\//.test(target)
 
+const isIn = (path: string, folder: string): boolean => `${path}/`.startsWith(`${folder}/`)
+
 /** Returns the longest folder of the table that contains the path. */
 function folderOf(path: string, { folders }: ImportTable): string | undefined {
   return Object.keys(folders)
-    .filter((folder) => path === folder || path.startsWith(`${folder}/`))
+    .filter((folder) => isIn(path, folder))
     .toSorted((a, b) => b.length - a.length)[0]
 }
 
 const importedFolder = (target: string, table: ImportTable): string =>
   folderOf(target, table) ?? target.split('/', 1)[0]!
 
-function folderError(from: string, target: string, table: ImportTable): string | undefined {
+function folderError(path: string, target: string, table: ImportTable): string | undefined {
+  const from = folderOf(path, table)!
   const to = importedFolder(target, table)
-  if (from === to) return undefined
-  const { imports } = table.folders[from]!
+  const { imports, hasSeparateFolders } = table.folders[from]!
+  if (from === to) {
+    const isSeparate = hasSeparateFolders && subfolderOf(path, from) !== subfolderOf(target, from)
+    return isSeparate ? `the folders in ${from} do not import each other` : undefined
+  }
   if (!imports.includes(to)) return `${from} may import ${imports.join(', ') || 'no other folder'}`
-  const entries = table.folders[to]?.entries
-  if (!entries || entries.includes(target.slice(to.length + 1))) return undefined
-  return `the entry files of ${to} are ${entries.join(', ')}`
+  for (const [folder, { entries }] of Object.entries(table.folders)) {
+    if (!entries || !isIn(target, folder) || isIn(path, folder)) continue
+    if (entries.includes(target.slice(folder.length + 1))) continue
+    return `the entry files of ${folder} are ${entries.join(', ')}`
+  }
+  return undefined
 }
+
+/** Returns the name of the folder directly below `folder` that contains the path. */
+const subfolderOf = (path: string, folder: string): string =>
+  path.slice(folder.length + 1).split('/', 1)[0]!
 
 function packageError(from: string, name: string, { packages }: ImportTable): string | undefined {
   if (from === 'web/src' && name.startsWith('node:')) return 'the dashboard runs in a browser'
   const known = Object.keys(packages).find((each) => name === each || name.startsWith(`${each}/`))
   const folders = known === undefined ? undefined : packages[known]!
-  if (!folders || folders.includes(from)) return undefined
+  if (!folders || folders.some((each) => isIn(from, each))) return undefined
   return `only ${folders.join(', ')} may import ${known}`
 }
 

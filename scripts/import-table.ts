@@ -1,8 +1,12 @@
 export interface Folder {
   /** The folders that this one may import from, in the order of the table. */
   imports: readonly string[]
-  /** The entry files, which other folders may import. Without this list they may import every file. */
+  /**
+   * The entry files, also in the folders below, which other folders may import. Without this list they may import every file.
+   */
   entries?: readonly string[]
+  /** The folders directly below this one do not import each other. */
+  hasSeparateFolders?: boolean
 }
 
 const FORMATS = ['gitea-dump', 'github-archive', 'gitlab-export', 'html'].map(
@@ -28,7 +32,9 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/service': {
     imports: [
-      ...['src/http', 'src/exporter', 'src/schedules', 'src/migrations', 'src/webhooks'],
+      ...['src/http', 'src/http/pages', 'src/http/routes', 'src/http/rendering'],
+      ...['src/http/credentials', 'src/exporter', 'src/schedules', 'src/migrations'],
+      'src/webhooks',
       ...['src/repositories', 'src/accounts', 'src/queue', 'src/sources/directory'],
       ...['src/sources/forge', 'src/sources', 'src/blobs', 'src/db', 'src/git', 'src/settings'],
       'src/lib',
@@ -37,19 +43,69 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   'src/settings': { imports: ['src/lib'] },
   'src/http': {
     imports: [
-      ...['src/schedules', 'src/webhooks'],
-      ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources'],
-      ...['src/archive', 'src/blobs', 'src/db', 'src/git', 'src/wire', 'src/lib'],
+      ...['src/http/openapi', 'src/http/pages', 'src/http/routes', 'src/http/scopes'],
+      ...['src/http/server-parts.ts', 'src/http/rendering', 'src/http/middleware'],
+      ...['src/wire', 'src/lib'],
     ],
     entries: [
       'server.ts',
-      'routes/clones/clone-tokens.ts',
-      'rendering.ts',
-      'routes/migrations/archive-download.ts',
+      'credentials/archive-links.ts',
+      'credentials/clone-tokens.ts',
       'pages/dashboard-files.ts',
+      'rendering/rendering.ts',
       'routes/service/proxy-probe.ts',
       'routes/sessions/oidc-client.ts',
       'routes/webhooks/webhook-json.ts',
+    ],
+  },
+  'src/http/openapi': {
+    imports: [
+      ...['src/http/pages', 'src/http/routes', 'src/http/rendering', 'src/http/description'],
+      ...['src/http/middleware', 'src/schedules', 'src/webhooks', 'src/migrations'],
+      ...['src/repositories', 'src/accounts', 'src/wire'],
+    ],
+    entries: ['describe-api.ts'],
+  },
+  'src/http/pages': {
+    imports: [
+      ...['src/http/server-parts.ts', 'src/http/description', 'src/http/middleware'],
+      ...['src/repositories', 'src/wire', 'src/lib'],
+    ],
+  },
+  'src/http/routes': {
+    imports: [
+      ...['src/http/scopes', 'src/http/server-parts.ts', 'src/http/rendering'],
+      ...['src/http/credentials', 'src/http/description', 'src/http/middleware'],
+      ...['src/schedules', 'src/webhooks', 'src/migrations', 'src/repositories', 'src/accounts'],
+      ...['src/queue', 'src/sources', 'src/archive', 'src/blobs', 'src/db', 'src/git'],
+      ...['src/wire', 'src/lib'],
+    ],
+    hasSeparateFolders: true,
+  },
+  'src/http/scopes': {
+    imports: [
+      ...['src/http/server-parts.ts', 'src/http/description', 'src/http/middleware'],
+      ...['src/repositories', 'src/accounts', 'src/db', 'src/lib'],
+    ],
+  },
+  'src/http/server-parts.ts': {
+    imports: [
+      ...['src/http/rendering', 'src/http/credentials', 'src/http/middleware'],
+      ...['src/schedules', 'src/accounts', 'src/blobs', 'src/lib'],
+    ],
+  },
+  'src/http/rendering': {
+    imports: [
+      ...['src/http/credentials', 'src/http/middleware', 'src/migrations', 'src/repositories'],
+      ...['src/accounts', 'src/sources', 'src/db', 'src/wire', 'src/lib'],
+    ],
+  },
+  'src/http/credentials': { imports: ['src/accounts'] },
+  'src/http/description': { imports: ['src/wire'] },
+  'src/http/middleware': {
+    imports: [
+      ...['src/migrations', 'src/repositories', 'src/accounts', 'src/sources', 'src/archive'],
+      ...['src/blobs', 'src/db', 'src/git', 'src/wire', 'src/lib'],
     ],
   },
   'src/exporter': {
@@ -210,7 +266,7 @@ const STORES = [
   ...['src/db', 'src/accounts', 'src/repositories', 'src/migrations', 'src/webhooks', 'src/queue'],
 ]
 
-/** The folders that may import each of these packages and Node modules. Every folder may import the others. */
+/** The folders that, with those below them, may import each of these packages and Node modules. Every folder may import the others. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   fastify: ['src/http'],
   'prom-client': ['src/http'],

@@ -4,10 +4,11 @@ import { importErrors, type Module, unusedEntries } from '../scripts/import-rule
 
 const TABLE = {
   folders: {
-    'src/http': { imports: ['src/sources', 'src/lib'] },
+    'src/http': { imports: ['src/sources', 'src/lib'], entries: ['server.ts'] },
+    'src/http/routes': { imports: ['src/lib'], hasSeparateFolders: true },
     'src/sources': { imports: ['src/lib'] },
     'src/sources/directory': { imports: ['src/sources'], entries: ['git-directory.ts'] },
-    'src/commands': { imports: ['src/sources/directory'] },
+    'src/commands': { imports: ['src/sources/directory', 'src/http/routes'] },
     'src/lib': { imports: [] },
     'web/src': { imports: ['src/lib'] },
   },
@@ -21,6 +22,8 @@ test('imports of allowed folders, entry files and packages are accepted', () => 
     ['src/http/migrations/a.ts', '../../sources/source.ts'],
     ['src/http/a.ts', 'fastify'],
     ['src/http/a.ts', 'node:zlib'],
+    ['src/http/routes/users/users.ts', 'fastify'],
+    ['src/http/routes/users/users.ts', './user-json.ts'],
     ['src/commands/doctor/a.ts', '../../sources/directory/git-directory.ts'],
     ['src/sources/directory/a.ts', './locks/push-lock.ts'],
     ['src/lib/a.test.ts', '../http/server.ts'],
@@ -48,6 +51,21 @@ test('an import of a file that is not an entry file of its folder is an error', 
     errorsOf(['src/commands/a.ts', "import '../sources/directory/locks/push-lock.ts'\n"]),
     [
       'src/commands/a.ts imports src/sources/directory/locks/push-lock.ts: the entry files of src/sources/directory are git-directory.ts',
+    ],
+  )
+})
+
+test('an import of a file that is not an entry file of a folder around its own is an error', () => {
+  assert.deepEqual(errorsOf(['src/commands/a.ts', "import '../http/routes/users/users.ts'\n"]), [
+    'src/commands/a.ts imports src/http/routes/users/users.ts: the entry files of src/http are server.ts',
+  ])
+})
+
+test('an import between folders that are separate is an error', () => {
+  assert.deepEqual(
+    errorsOf(['src/http/routes/users/users.ts', "import '../tokens/token-json.ts'\n"]),
+    [
+      'src/http/routes/users/users.ts imports src/http/routes/tokens/token-json.ts: the folders in src/http/routes do not import each other',
     ],
   )
 })

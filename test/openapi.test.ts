@@ -3,12 +3,12 @@ import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { MediaTypeOptions } from '../src/http/middleware/api-headers.ts'
-import { migrationJson } from '../src/http/routes/migrations/migration-json.ts'
+import { migrationJson } from '../src/http/rendering/migration-json.ts'
 import {
   extendedRepositoryJson,
   plainRepositoryJson,
-} from '../src/http/routes/repositories/repository-json.ts'
-import { userJson } from '../src/http/routes/users/user-json.ts'
+} from '../src/http/rendering/repository-json.ts'
+import { userJson } from '../src/http/rendering/user-json.ts'
 import type * as wire from '../src/wire/types.ts'
 import {
   addresses,

@@ -1,7 +1,11 @@
+import type { Logger } from 'pino'
 import type { Authenticator } from '../accounts/authenticator.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
 import type { DiskReserve } from '../lib/disk-reserve.ts'
+import type { IsAddressAllowed } from '../lib/outgoing-requests/address-filter.ts'
 import type { ScheduleParts } from '../schedules/change-schedule.ts'
-import type { IsAddressAllowed } from '../webhooks/allowed-addresses.ts'
+import type { ArchiveLinks } from './credentials/archive-links.ts'
+import type { CloneTokens } from './credentials/clone-tokens.ts'
 import type { apiHeaders, Forwarding, MediaTypeOptions } from './middleware/api-headers.ts'
 import type { FailedLogins, SessionCookies } from './middleware/authenticate.ts'
 import type {
@@ -9,28 +13,19 @@ import type {
   AdmissionOptions,
   ConcurrencyLimit,
 } from './middleware/concurrency-limit.ts'
-import type { ReadinessParts } from './middleware/dependencies.ts'
 import type { RateLimit, RateLimitOptions } from './middleware/rate-limit.ts'
-import type { Dashboard } from './pages/dashboard-files.ts'
-import type { Rendering } from './rendering.ts'
-import type { CloneTokens } from './routes/clones/clone-tokens.ts'
-import type { DownloadParts } from './routes/migrations/archive-download.ts'
-import type { MigrationResponses } from './routes/migrations/migration-responses.ts'
-import type { ProgressStreams } from './routes/migrations/progress-stream.ts'
-import type { SourceReader } from './routes/repositories/source-reader.ts'
-import type { OidcClient } from './routes/sessions/oidc-client.ts'
+import type { MigrationResponses } from './rendering/migration-responses.ts'
+import type { Rendering } from './rendering/rendering.ts'
 
-/** The dependencies and options of the server and its routes. */
-export interface ServerParts
-  extends ScheduleParts,
-    Omit<DownloadParts, 'cors' | 'admission' | 'downloads'>,
-    ReadinessParts {
+/** The dependencies and options of several routes. */
+export interface ServerParts extends ScheduleParts {
+  blobs: BlobStore
+  log: Logger
+  links: ArchiveLinks
   authenticator: Authenticator
   /** Absent unless the database is embedded. */
   reserve?: Pick<DiskReserve, 'withReserve'> | undefined
   sessionTtlMs: number
-  /** Absent without an OpenID provider. */
-  oidc: OidcClient | undefined
   /** The header in which trusted proxies name the person whom they have authenticated, in lower case. */
   userHeader: string | undefined
   /** What the dashboard calls the sign-in without a token. */
@@ -53,8 +48,6 @@ export interface ServerParts
   installedVersion: string | undefined
   /** Returns whether webhooks may be sent to an IP address. */
   isWebhookAllowed: IsAddressAllowed
-  /** The files of the dashboard. Undefined if they were not built. */
-  dashboard: Dashboard | undefined
 }
 
 /** The checks that every request passes before its handler runs. */
@@ -72,7 +65,5 @@ export interface ApiParts extends ServerParts {
   /** Limits concurrent starts of migrations and forecasts, because both examine repositories. */
   startLimit: ConcurrencyLimit
   largeResponseLimit: ConcurrencyLimit
-  sourceReader: SourceReader
-  streams: ProgressStreams
   migrationResponses: MigrationResponses
 }

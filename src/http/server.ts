@@ -5,7 +5,6 @@ import { MAX_NAME_LENGTH } from '../lib/names.ts'
 import { type FieldError, InvalidRequest, NotFound } from '../lib/request-errors.ts'
 import { nextTurn } from '../lib/turns.ts'
 import { MAX_LIST_LENGTH } from '../wire/schema.ts'
-import { describeApi } from './description/describe-api.ts'
 import { apiHeaders, mediaTypeChooser, watchForwarding } from './middleware/api-headers.ts'
 import * as authentication from './middleware/authenticate.ts'
 import { compileAtFirstRequest } from './middleware/compile-validators.ts'
@@ -14,17 +13,17 @@ import {
   createAdmission,
   HEAVY_REQUESTS,
 } from './middleware/concurrency-limit.ts'
-import { createDependencyProbes } from './middleware/dependencies.ts'
 import { errorHandler, malformedRequestHandler } from './middleware/error-handler.ts'
 import * as httpErrors from './middleware/http-errors.ts'
-import { addMetrics } from './middleware/metrics.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
 import { removeForwardedPorts } from './middleware/request.ts'
 import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
 import { requestLog } from './middleware/request-log.ts'
 import { watchMethods } from './middleware/unsupported-methods.ts'
-import { dashboard } from './pages/dashboard.ts'
+import { describeApi } from './openapi/describe-api.ts'
+import { type DashboardParts, dashboard } from './pages/dashboard.ts'
 import { addHtmlPageRoutes, collectFirstSegments } from './pages/html-pages.ts'
+import { migrationResponses } from './rendering/migration-responses.ts'
 import { addAdminRoutes } from './routes/admin/admin.ts'
 import { addAuditRoutes } from './routes/audit/audit.ts'
 import { addCloneRoutes } from './routes/clones/clones.ts'
@@ -33,7 +32,6 @@ import { addArchiveDownloadRoute } from './routes/migrations/archive-download.ts
 import { addGithubMigrationRoutes } from './routes/migrations/github-migrations.ts'
 import { addMigrationActionRoutes } from './routes/migrations/migration-actions.ts'
 import * as migrationPaths from './routes/migrations/migration-paths.ts'
-import { migrationResponses } from './routes/migrations/migration-responses.ts'
 import {
   addMigrationSummaryRoutes,
   addOwnLocksRoute,
@@ -41,17 +39,22 @@ import {
 import { ProgressStreams } from './routes/migrations/progress-stream.ts'
 import { addOrganizationRoutes } from './routes/organizations/organizations.ts'
 import { addRepositoryRoutes } from './routes/repositories/one-repository.ts'
+import { addOwnerRepositoriesRoutes } from './routes/repositories/owner-repositories.ts'
 import { addUserRepositoriesRoute } from './routes/repositories/repository-list.ts'
-import { createSourceReader } from './routes/repositories/source-reader.ts'
+import { createSourceReader, type SourceReader } from './routes/repositories/source-reader.ts'
 import { addScheduleRoutes } from './routes/schedules/schedules.ts'
+import { createDependencyProbes, type ReadinessParts } from './routes/service/dependencies.ts'
+import { addMetrics } from './routes/service/metrics.ts'
 import { addProxyProbeRoute } from './routes/service/proxy-probe.ts'
 import * as serviceRoutes from './routes/service/service-routes.ts'
+import type { OidcClient } from './routes/sessions/oidc-client.ts'
 import { addOidcRoutes } from './routes/sessions/oidc-routes.ts'
 import { addSessionRoutes } from './routes/sessions/session.ts'
 import { addTokenRoutes } from './routes/tokens/tokens.ts'
 import { addUserRoutes } from './routes/users/users.ts'
 import { addDeliveryRoutes } from './routes/webhooks/webhook-deliveries.ts'
 import * as webhooks from './routes/webhooks/webhooks.ts'
+import * as scopes from './scopes/scoped-path.ts'
 import type { ApiParts, Guards, ServerParts } from './server-parts.ts'
 
 declare module 'fastify' {
@@ -81,8 +84,20 @@ const WAITING_PER_CLONE = 20
 /** How long a client may pause while it sends a body. */
 const MAX_STALL_MS = 10_000
 
+/** The dependencies and options of the server and all of its routes. */
+export interface ServerOptions extends ServerParts, ReadinessParts, DashboardParts {
+  /** Absent without an OpenID provider. */
+  oidc: OidcClient | undefined
+}
+
+/** The parts of the API routes. */
+interface OperationParts extends ApiParts {
+  sourceReader: SourceReader
+  streams: ProgressStreams
+}
+
 /** Creates the server with all of its routes. */
-export function createServer(parts: ServerParts): FastifyInstance {
+export function createServer(parts: ServerOptions): FastifyInstance {
   const { documentation } = parts.rendering.addresses
   const admission = createAdmission(parts.requestLimits, documentation)
   const malformed = malformedRequestHandler(documentation)
@@ -224,10 +239,11 @@ const cloneLimit = (slots: ServerParts['cloneSlots']) =>
   })
 
 /** Adds the operations of the API, all of which share `addApiHooks`. */
-function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): void {
+function addOperations(api: FastifyInstance, parts: OperationParts, guards: Guards): void {
   addApiHooks(api, parts, guards)
   addUserRoutes(api, parts, guards.limit)
   addUserRepositoriesRoute(api, parts)
+  addOwnerRepositoriesRoutes(api, parts)
   addRepositoryRoutes(api, parts)
   addLicenseRoutes(api, parts)
   serviceRoutes.addVersionsRoute(api)
@@ -240,21 +256,21 @@ function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): v
   addMigrations(api, parts, migrationPaths.CALLER_PATH)
   addWebhooks(api, parts, webhooks.CALLER_WEBHOOKS_PATH)
   api.register(async (organizationApi) => {
-    migrationPaths.requireOrganization(organizationApi, parts)
+    scopes.requireOrganization(organizationApi, parts)
     addMigrations(organizationApi, parts, migrationPaths.ORGANIZATION_PATH)
     addGithubMigrationRoutes(organizationApi, parts, migrationPaths.ORGANIZATION_ID_PATH)
     addWebhooks(organizationApi, parts, webhooks.ORGANIZATION_WEBHOOKS_PATH)
   })
 }
 
-const addMigrations: migrationPaths.AddScopedRoutes = (api, parts, path) => {
+const addMigrations: scopes.AddScopedRoutes<OperationParts> = (api, parts, path) => {
   addGithubMigrationRoutes(api, parts, path)
   addMigrationSummaryRoutes(api, parts, path)
   addMigrationActionRoutes(api, parts, path)
   addScheduleRoutes(api, parts, path)
 }
 
-const addWebhooks: migrationPaths.AddScopedRoutes = (api, parts, path) => {
+const addWebhooks: scopes.AddScopedRoutes = (api, parts, path) => {
   webhooks.addWebhookRoutes(api, parts, path)
   addDeliveryRoutes(api, parts, path)
 }

@@ -12,7 +12,7 @@ import { ensureAccount, findAccount, upsertAccount } from '../accounts/account-s
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { addToken } from '../accounts/token-store.ts'
 import { exportHandlers } from '../exporter/export-migration.ts'
-import { archiveLinks } from '../http/routes/migrations/archive-download.ts'
+import { archiveLinks } from '../http/credentials/archive-links.ts'
 import { DEFAULT_OPTIONS } from '../migrations/migration.ts'
 import { FRESH, RECENT_IF_AVAILABLE } from '../repositories/refresh-rights.ts'
 import { findByName } from '../repositories/repository-store.ts'

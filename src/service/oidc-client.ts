@@ -1,12 +1,11 @@
-import type { IncomingMessage } from 'node:http'
 import * as openid from 'openid-client'
 import { type OidcClient, SignInFailed } from '../http/routes/sessions/oidc-client.ts'
 import { invalidNameReason } from '../lib/names.ts'
-import { http, https } from '../lib/node-http.ts'
+import { createAddressFilter } from '../lib/outgoing-requests/address-filter.ts'
+import { createResolver } from '../lib/outgoing-requests/resolve-host.ts'
+import { type OutgoingRequestFailed, sendRequest } from '../lib/outgoing-requests/send-request.ts'
 import type { Config } from '../settings/config.ts'
 import { normalizeHostUrl } from '../sources/host-url.ts'
-import { createAddressFilter } from '../webhooks/allowed-addresses.ts'
-import { createResolver, fixedLookup } from '../webhooks/send-request.ts'
 
 const TIMEOUT_SECONDS = 5
 /** Discovery documents, keys and claims are far smaller. */
@@ -193,7 +192,7 @@ function isUnavailable(error: unknown): boolean {
   return (
     code === 'OAUTH_TIMEOUT' ||
     code === 'OAUTH_RESPONSE_IS_NOT_CONFORM' ||
-    error instanceof RequestFailed ||
+    error instanceof ProviderUnavailable ||
     (cause !== undefined && isUnavailable(cause))
   )
 }
@@ -202,54 +201,45 @@ function isUnavailable(error: unknown): boolean {
 const isAllowedUrl = (url: URL, issuer: URL): boolean =>
   url.origin === issuer.origin || url.protocol === 'https:'
 
-class RequestFailed extends Error {
-  override name = 'RequestFailed'
+class ProviderUnavailable extends Error {
+  override name = 'ProviderUnavailable'
 }
 
-/**
- * Returns a function that sends the requests of openid-client. It limits the size of a response. Only the origin of the issuer may be
- * on a private network.
- */
+/** Returns a function that sends the requests of openid-client. Only the origin of the issuer may be on a private network. */
 function createFetch(issuer: URL): openid.CustomFetch {
-  const isPublic = createAddressFilter([])
-  const resolve = createResolver()
-
-  async function publicAddresses({ hostname }: URL, signal: AbortSignal) {
-    const found = await resolve(hostname.replace(/^\[|\]$/g, ''), signal)
-    const allowed = found.filter(({ address }) => isPublic(address))
-    if (allowed.length === 0) throw new Error(`${hostname} is on a private network`)
-    return { lookup: fixedLookup(allowed) }
-  }
+  const publicOnly = { isAllowed: createAddressFilter([]), resolve: createResolver() }
 
   return async (
     address,
     { method, headers, body, signal = AbortSignal.timeout(1000 * TIMEOUT_SECONDS) },
   ) => {
     const url = new URL(address)
+    if (!isAllowedUrl(url, issuer))
+      throw new ProviderUnavailable(`${url.origin}: only https is allowed`)
+    const addresses = url.origin === issuer.origin ? undefined : publicOnly
+    const text = body === undefined || body === null ? undefined : String(body)
     try {
-      if (!isAllowedUrl(url, issuer)) throw new Error('only https is allowed')
-      const pinned = url.origin === issuer.origin ? {} : await publicAddresses(url, signal)
-      const module = url.protocol === 'https:' ? https : http
-      const response = await new Promise<IncomingMessage>((resolve, reject) => {
-        const agent = new module.Agent({ keepAlive: false })
-        const sent = module.request(url, { method, headers, signal, agent, ...pinned })
-        sent.on('response', resolve).on('error', reject)
-        sent.end(body === undefined || body === null ? undefined : String(body))
-      })
-      const chunks: Buffer[] = []
-      let bytes = 0
-      for await (const chunk of response as AsyncIterable<Buffer>) {
-        bytes += chunk.length
-        if (bytes > MAX_RESPONSE_BYTES) throw new Error('the response is too large')
-        chunks.push(chunk)
-      }
-      return new Response(bytes > 0 ? Buffer.concat(chunks) : null, {
-        status: response.statusCode!,
-        headers: { 'content-type': response.headers['content-type'] ?? '' },
-      })
+      return await sendRequest(
+        { url, method, headers, body: text },
+        { addresses, maxBodyBytes: MAX_RESPONSE_BYTES, signal },
+        async (response) => {
+          const bytes = Buffer.concat(await Array.fromAsync(response.body))
+          return new Response(bytes.length > 0 ? bytes : null, {
+            status: response.statusCode,
+            headers: { 'content-type': response.headers['content-type'] ?? '' },
+          })
+        },
+      )
     } catch (error) {
-      const reason = signal.aborted ? 'no response in time' : (error as Error).message
-      throw new RequestFailed(`${url.origin}: ${reason}`)
+      const reason = signal.aborted ? 'no response in time' : reasonOf(error, url)
+      throw new ProviderUnavailable(`${url.origin}: ${reason}`)
     }
   }
+}
+
+/** Returns what the log says about a failed request. Unlike the owner of a webhook, the operator sees addresses. */
+function reasonOf(error: unknown, { hostname }: URL): string {
+  const { isAddressRefused, cause, message } = error as OutgoingRequestFailed
+  if (isAddressRefused) return `${hostname} is on a private network`
+  return cause instanceof Error ? cause.message : message
 }

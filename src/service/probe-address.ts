@@ -1,4 +1,4 @@
-import { archiveLinks } from '../http/routes/migrations/archive-download.ts'
+import { archiveLinks } from '../http/credentials/archive-links.ts'
 import { PROBED_TEXT, PROXY_PROBE } from '../http/routes/service/proxy-probe.ts'
 
 export { PROBED_TEXT }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { sql } from 'kysely'
-import type { Db } from '../db/database.ts'
+import { type Db, lockRow } from '../db/database.ts'
 import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
 import { type Handlers, type Job, type Queue, RetryLater, type Run } from '../queue/queue.ts'
 import * as eventStore from './delivery-store.ts'
@@ -9,9 +9,9 @@ import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './record-even
 import {
   type DeliveryOutcome,
   type SendParts,
-  sendRequest,
+  sendWebhook,
   type WebhookRequest,
-} from './send-request.ts'
+} from './send-webhook.ts'
 import { disableWebhook, recordLastDelivery, type Webhook, webhookById } from './webhook-store.ts'
 
 export interface DeliverParts {
@@ -75,9 +75,11 @@ async function send(parts: DeliverParts, event: WebhookEvent, webhook: Webhook, 
   if (event.payload === null) await eventStore.storePayload(parts.db, event, payload)
   const request = webhookRequest(webhook, event, payload, parts.version)
   const deliveredAt = parts.now()
-  const outcome = await sendRequest(request, parts.send, run.signal)
+  const outcome = await sendWebhook(request, parts.send, run.signal)
   const result = resultOf(event, outcome, parts.now())
   await run.finish(async (tx) => {
+    // A redelivery locks the webhook before the event, so the other order could deadlock.
+    await lockRow(tx, 'webhooks', webhook.id)
     await insertDelivery(tx, {
       eventId: event.id,
       webhookId: webhook.id,

@@ -131,6 +131,7 @@ export async function redeliver(
   alsoWrite?: AlsoWrite,
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
+    await lockRow(tx, 'webhooks', webhook.id)
     await requireFewWaiting(tx, webhook)
     const { generation } = await tx
       .updateTable('webhook_events')

@@ -9,8 +9,8 @@ import { ensureAccount } from '../../src/accounts/account-store.ts'
 import { createAuthenticator } from '../../src/accounts/authenticator.ts'
 import { addToken } from '../../src/accounts/token-store.ts'
 import { createGit, type Git } from '../../src/git/git.ts'
-import { cloneTokens } from '../../src/http/routes/clones/clone-tokens.ts'
-import type { ServerParts } from '../../src/http/server-parts.ts'
+import { cloneTokens } from '../../src/http/credentials/clone-tokens.ts'
+import type { ServerOptions } from '../../src/http/server.ts'
 import { embeddedQueue } from '../../src/queue/embedded.ts'
 import { syncCatalogue } from '../../src/repositories/sync.ts'
 import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
@@ -140,4 +140,4 @@ type SceneOptions = {
   engine?: Engine
   serverGit?: Git
   lfsDirectory?: string
-} & Partial<ServerParts>
+} & Partial<ServerOptions>

@@ -2,11 +2,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { TestContext } from 'node:test'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { pino } from 'pino'
+import { cloneTokens } from '../../src/http/credentials/clone-tokens.ts'
 import type { MediaTypeOptions } from '../../src/http/middleware/api-headers.ts'
-import { offsetTimestamps } from '../../src/http/rendering.ts'
-import { cloneTokens } from '../../src/http/routes/clones/clone-tokens.ts'
-import { createServer } from '../../src/http/server.ts'
-import type { ServerParts } from '../../src/http/server-parts.ts'
+import { offsetTimestamps } from '../../src/http/rendering/rendering.ts'
+import { createServer, type ServerOptions } from '../../src/http/server.ts'
 import { addressesFrom } from '../../src/repositories/addresses.ts'
 import type { Description } from './openapi-validator.ts'
 
@@ -27,9 +26,9 @@ export const DEFAULT_MEDIA_TYPE: MediaTypeOptions = { vendor: 'github', preview:
 export function descriptionServer(
   t: Pick<TestContext, 'after'>,
   mediaType = DEFAULT_MEDIA_TYPE,
-  more: Partial<ServerParts> = {},
+  more: Partial<ServerOptions> = {},
 ): FastifyInstance {
-  const parts: Partial<ServerParts> = {
+  const parts: Partial<ServerOptions> = {
     rendering,
     mediaType,
     now: Date.now,
@@ -48,7 +47,7 @@ export function descriptionServer(
     cloneTokens: cloneTokens({ key: () => Buffer.alloc(32), now: Date.now, isServed: false }),
     ...more,
   }
-  const app = createServer(parts as ServerParts)
+  const app = createServer(parts as ServerOptions)
   t.after(() => app.close())
   return app
 }

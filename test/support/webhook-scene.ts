@@ -3,9 +3,10 @@ import type { KyselyPlugin } from 'kysely'
 import type { Account } from '../../src/accounts/account.ts'
 import { ensureAccount } from '../../src/accounts/account-store.ts'
 import type { Db } from '../../src/db/database.ts'
+import { createAddressFilter } from '../../src/lib/outgoing-requests/address-filter.ts'
+import { createResolver } from '../../src/lib/outgoing-requests/resolve-host.ts'
 import { embeddedQueue } from '../../src/queue/embedded.ts'
 import type { Queue, StartedWorker } from '../../src/queue/queue.ts'
-import { createAddressFilter } from '../../src/webhooks/allowed-addresses.ts'
 import {
   createDeliveries,
   DELIVERIES_AT_ONCE,
@@ -13,7 +14,6 @@ import {
 } from '../../src/webhooks/deliver-webhook.ts'
 import { listDeliveries } from '../../src/webhooks/delivery-store.ts'
 import { recordEvent } from '../../src/webhooks/record-event.ts'
-import { createResolver } from '../../src/webhooks/send-request.ts'
 import {
   findWebhook,
   insertWebhook,

@@ -12,9 +12,10 @@ import {
 import type { Authenticator } from '../../accounts/authenticator.ts'
 import { findHolder, isMistypedToken } from '../../accounts/token-store.ts'
 import type { AuditAction } from '../../lib/audit-actions.ts'
+import { NotFound } from '../../lib/request-errors.ts'
 import * as httpErrors from './http-errors.ts'
 import { countersInMemory } from './rate-limit.ts'
-import { addressKey } from './request.ts'
+import { actorOf, addressKey, requireViewer } from './request.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -151,6 +152,17 @@ export function failedLogins(parts: LoginParts) {
     },
     recordRefusal,
   }
+}
+
+/** Throws NotFound unless the caller is a site admin, and records the attempt. */
+export async function requireSiteAdmin(
+  { recordRefusal }: FailedLogins,
+  request: FastifyRequest,
+): Promise<void> {
+  if (requireViewer(request).account.siteAdmin) return
+  const subject = `${request.method} ${request.routeOptions.url}`
+  await recordRefusal(actorOf(request), 'admin.access', { subject })
+  throw new NotFound()
 }
 
 /** A session cookie without this header is ignored. Other sites cannot send the header, because CORS preflights do not allow it. */

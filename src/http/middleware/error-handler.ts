@@ -44,26 +44,8 @@ export function errorHandler(documentation: string, log: Logger) {
   }
 }
 
-export const LFS_TYPE = 'application/vnd.git-lfs+json'
-
-/**
- * Returns the error handler of the git routes. It sends plain text, because git prints each line of the body after `remote: `. For
- * LFS it sends the JSON whose `message` git-lfs prints.
- */
-export function gitErrorHandler(log: Logger, { isLfs = false } = {}) {
-  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    const { status, message } = prepareErrorResponse(error, log, request, reply)
-    // Without this header, git does not ask for credentials.
-    if (status === 401) reply.header('www-authenticate', 'Basic realm="Godwit", charset="UTF-8"')
-    // The client may still be sending a body that the server will not read.
-    if (!request.raw.complete) reply.header('connection', 'close')
-    if (isLfs) reply.type(LFS_TYPE).send(JSON.stringify({ message, request_id: request.id }))
-    else reply.type('text/plain; charset=utf-8').send(`${message}\n`)
-  }
-}
-
 /** Logs the error if it is unexpected, sets the status and `retry-after`, and returns the response. */
-function prepareErrorResponse(
+export function prepareErrorResponse(
   error: FastifyError,
   log: Logger,
   request: FastifyRequest,

@@ -36,15 +36,6 @@ export const tokenOfOrganization = () =>
     403,
     'Resource not accessible by personal access token: it is limited to one organization.',
   )
-export const tokensNeedSession = (page: string) =>
-  new HttpError(403, `A token cannot create or revoke tokens. Sign in at ${page}`)
-export const signInAgain = () =>
-  new HttpError(403, 'Sign in again to create or revoke tokens: you signed in too long ago.')
-export const signInWithAnother = () =>
-  new HttpError(
-    403,
-    'You signed in with a token that you created yourself, which cannot create or revoke tokens. Sign in as you did when you created it.',
-  )
 export const typeNotCombinable = () =>
   new HttpError(422, 'If you specify visibility or affiliation, you cannot specify type.')
 export const unparsableBody = () => new HttpError(400, 'Problems parsing JSON')
@@ -82,19 +73,7 @@ export const tooManyRequests = () =>
 export const requestTimeout = () =>
   new HttpError(408, 'Request Timeout: the rest of the request did not arrive.')
 export const bodyTooLarge = () => new HttpError(413, 'The request body is too large: 1 MiB at most')
-export const repositoryNotFound = () => new HttpError(404, 'Repository not found.')
-export const pushNotAllowed = () =>
-  new HttpError(403, 'This address is for cloning and fetching only. It does not accept pushes.')
 export const methodNotAllowed = () => new HttpError(405, 'Method Not Allowed')
-export const unknownGitService = () =>
-  new HttpError(
-    403,
-    'Only git clone and git fetch over smart HTTP are served here (git 1.6.6 or newer).',
-  )
-export const cloneRequestTooLarge = () =>
-  new HttpError(413, 'The request is too large: at most 16 MiB, uncompressed.')
-export const notUploadPackRequest = () =>
-  new HttpError(415, 'The content type must be application/x-git-upload-pack-request.')
 export const unavailable = () =>
   new HttpError(503, 'This server cannot do that at the moment. Please try again later.')
 export const overloaded = () =>

@@ -6,9 +6,9 @@ import type * as wire from '../../wire/types.ts'
 import * as openapi from '../description/operation.ts'
 import { acceptedTypes, PUBLIC_JSON_HEADERS, prefersOver } from '../middleware/api-headers.ts'
 import { sendIfNotModified, sendJsonWithEtag } from '../middleware/json-response.ts'
-import { rootJson } from '../routes/service/root-json.ts'
 import type { ServerParts } from '../server-parts.ts'
 import type { Dashboard, DashboardFile, Encoding } from './dashboard-files.ts'
+import { rootJson } from './root-json.ts'
 
 const routes = openapi.routes('Service', { security: [] })({
   'meta/root': {
@@ -36,8 +36,15 @@ const routes = openapi.routes('Service', { security: [] })({
   },
 })
 
+export interface DashboardParts extends ServerParts {
+  /** Absent without an OpenID provider. */
+  oidc: object | undefined
+  /** The files of the dashboard. Undefined if they were not built. */
+  dashboard: Dashboard | undefined
+}
+
 /** Adds the pages of the dashboard and the URLs of the API. None needs a token. */
-export function dashboard(app: FastifyInstance, parts: ServerParts): void {
+export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
   const { rendering, dashboard: built } = parts
   const { page, docs } = built ?? notBuiltPages(rendering.addresses.api)
   const headers = { ...securityHeaders(rendering.addresses.api), vary: 'accept-encoding' }
@@ -60,13 +67,13 @@ export function dashboard(app: FastifyInstance, parts: ServerParts): void {
   }
 }
 
-function sendRoot(reply: FastifyReply, parts: ServerParts): FastifyReply {
+function sendRoot(reply: FastifyReply, parts: DashboardParts): FastifyReply {
   const body = rootJson(parts.rendering.addresses, parts.mediaType.vendor, signInJson(parts))
   return sendJsonWithEtag(reply.headers({ ...PUBLIC_JSON_HEADERS, vary: 'accept' }), body)
 }
 
 /** Describes how a browser signs in without a token. Behind a proxy that authenticates, loading the page is enough. */
-function signInJson(parts: ServerParts): wire.Root['sign_in'] {
+function signInJson(parts: DashboardParts): wire.Root['sign_in'] {
   const { oidc, userHeader, signInName: name } = parts
   const { api } = parts.rendering.addresses
   if (oidc)

@@ -24,13 +24,12 @@ import { syncRepositories } from '../../../repositories/sync.ts'
 import { EXTENSION, enumOf, integer, string } from '../../../wire/schema.ts'
 import * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
-import type { FailedLogins } from '../../middleware/authenticate.ts'
+import { type FailedLogins, requireSiteAdmin } from '../../middleware/authenticate.ts'
 import { sendIfNotModified, sendJson } from '../../middleware/json-response.ts'
 import { actorOf, requireId, requireViewer, type WithQuery } from '../../middleware/request.ts'
+import { summaryJson } from '../../rendering/migration-json.ts'
+import { tokenJson } from '../../rendering/token-json.ts'
 import type { ApiParts, ServerParts } from '../../server-parts.ts'
-import { summaryJson } from '../migrations/migration-json.ts'
-import { type ById, migrationIdOf } from '../migrations/migration-paths.ts'
-import { tokenJson } from '../tokens/token-json.ts'
 import { serviceStateJson } from './service-state-json.ts'
 
 const SITE_ADMIN_ONLY = `The response is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`
@@ -96,17 +95,6 @@ const routes = openapi.routes('Operator')({
   },
 })
 
-/** Throws NotFound for other callers, and records their attempts. */
-export async function requireSiteAdmin(
-  { recordRefusal }: FailedLogins,
-  request: FastifyRequest,
-): Promise<void> {
-  if (requireViewer(request).account.siteAdmin) return
-  const subject = `${request.method} ${request.routeOptions.url}`
-  await recordRefusal(actorOf(request), 'admin.access', { subject })
-  throw new NotFound()
-}
-
 /** Operations on the migrations, locks and tokens of all accounts; 404 for callers who are not site admins. */
 export function addAdminRoutes(app: FastifyInstance, parts: ApiParts, logins: FailedLogins): void {
   app.register(async (admin) => {
@@ -149,11 +137,13 @@ function addServiceState(app: FastifyInstance, parts: ServerParts): void {
   })
 }
 
+type ById = { Params: { migration_id: string } }
+
 function addMigrations(app: FastifyInstance, parts: ApiParts): void {
   const { db } = parts
   const path = '/admin/migrations/:migration_id'
   const migrationInPath = (request: FastifyRequest<ById>) =>
-    migrationById(db, migrationIdOf(request))
+    migrationById(db, requireId(request.params.migration_id))
 
   app.post<ById>(`${path}/cancel`, routes['admin/cancel-migration'], async (request, reply) => {
     const migration = await migrationInPath(request)

@@ -2,8 +2,8 @@ import { isPartial } from '../../../lib/describe-outcome.ts'
 import type { ServiceState, StorageUse } from '../../../migrations/service-state.ts'
 import type { Summary } from '../../../migrations/summaries.ts'
 import type * as wire from '../../../wire/types.ts'
-import { utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
-import { lockWithMigrationJson } from '../migrations/migration-json.ts'
+import { lockWithMigrationJson } from '../../rendering/migration-json.ts'
+import { utcTimestamp, utcTimestampOrNull } from '../../rendering/rendering.ts'
 
 interface Storage extends StorageUse {
   scratchBytes: number

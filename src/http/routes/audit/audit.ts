@@ -1,22 +1,22 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../../accounts/account.ts'
-import type { AuditCursor, AuditFilter } from '../../../accounts/audit-log.ts'
+import type { AuditCursor, AuditEntry, AuditFilter } from '../../../accounts/audit-log.ts'
 import { allAudit, listAudit } from '../../../accounts/audit-log.ts'
 import type { Db } from '../../../db/database.ts'
 import { auditActions } from '../../../lib/audit-actions.ts'
 import { parseTime } from '../../../lib/parse-time.ts'
 import { InvalidRequest } from '../../../lib/request-errors.ts'
 import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
+import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { acceptedTypes } from '../../middleware/api-headers.ts'
-import type { FailedLogins } from '../../middleware/authenticate.ts'
+import { type FailedLogins, requireSiteAdmin } from '../../middleware/authenticate.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parseCursor, parsePaging, setNextLink } from '../../middleware/pagination.ts'
 import { requireViewer, type WithQuery } from '../../middleware/request.ts'
-import type { ApiParts } from '../../server-parts.ts'
-import { requireSiteAdmin } from '../admin/admin.ts'
-import { auditEntryJson } from './audit-json.ts'
+import { utcTimestamp } from '../../rendering/rendering.ts'
+import type { ServerParts } from '../../server-parts.ts'
 
 const LINES = 'application/x-ndjson'
 
@@ -55,7 +55,7 @@ type ListRequest = FastifyRequest<WithQuery>
 /** Adds the audit log: all of it for site admins, and the part of their own account for everybody. */
 export function addAuditRoutes(
   app: FastifyInstance,
-  { db, rendering }: ApiParts,
+  { db, rendering }: ServerParts,
   logins: FailedLogins,
 ): void {
   async function send(request: ListRequest, reply: FastifyReply, account?: Account) {
@@ -80,6 +80,15 @@ export function addAuditRoutes(
   app.get('/user/audit', routes['users/list-audit'], (request: ListRequest, reply) =>
     send(request, reply, requireViewer(request).account),
   )
+}
+
+/** Renders an entry. `viewer` is an account that sees the token and the address of its own actions only. */
+export function auditEntryJson(
+  { actorId, id, at, ...entry }: AuditEntry,
+  viewer?: Pick<Account, 'id'>,
+): wire.AuditEntry {
+  const isOther = viewer !== undefined && actorId !== viewer.id
+  return { id, at: utcTimestamp(at), ...entry, ...(isOther && { token: null, address: null }) }
 }
 
 async function* linesOf(db: Db, filter: AuditFilter): AsyncGenerator<string> {

@@ -1,4 +1,5 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
 import type { Viewer } from '../../../accounts/account.ts'
 import { findViewerByTokenId } from '../../../accounts/token-store.ts'
 import type { Db } from '../../../db/database.ts'
@@ -9,16 +10,19 @@ import type { VisibleRepository } from '../../../repositories/visible-repository
 import { findVisibleRepository } from '../../../repositories/visible-repository.ts'
 import type { RepositoryName, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
+import { type CloneTokens, isCloneToken } from '../../credentials/clone-tokens.ts'
 import { readCredentials } from '../../middleware/authenticate.ts'
 import type { Admission, ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
 import { withSlot } from '../../middleware/concurrency-limit.ts'
+import { prepareErrorResponse } from '../../middleware/error-handler.ts'
 import * as httpErrors from '../../middleware/http-errors.ts'
 import { callerKey } from '../../middleware/request.ts'
 import type { ReadBody } from '../../middleware/request-bodies.ts'
 import type { ClientReader, OutcomeCounter } from '../../middleware/response-stream.ts'
 import { ClientDisconnected, watchClient } from '../../middleware/response-stream.ts'
 import type { Guards, ServerParts } from '../../server-parts.ts'
-import { type CloneTokens, isCloneToken } from './clone-tokens.ts'
+
+const repositoryNotFound = () => new httpErrors.HttpError(404, 'Repository not found.')
 
 export interface CloneParts
   extends Pick<ServerParts, 'db' | 'log' | 'now' | 'rights' | 'rendering'>,
@@ -53,7 +57,7 @@ export async function findReadable(
   if (isCounted && viewer) await parts.limit.count({ viewer, ip: request.ip }, reply)
   else if (isCounted && visible) await parts.limit.countAddress(request.ip, reply)
   // Without a token, a private repository and a missing one get the same response.
-  if (!visible) throw viewer ? httpErrors.repositoryNotFound() : httpErrors.requiresAuthentication()
+  if (!visible) throw viewer ? repositoryNotFound() : httpErrors.requiresAuthentication()
   const { owner, name } = visible.entry
   return { repository: { owner: owner.login, name }, isWiki }
 }
@@ -129,7 +133,7 @@ export async function serveCounted(
       logFields,
       'cannot serve a clone: this process has no --repositories, or --max-clones is 0',
     )
-    throw httpErrors.repositoryNotFound()
+    throw repositoryNotFound()
   }
   const client = watchClient(reply.raw)
   try {
@@ -195,3 +199,21 @@ const rejectionReason = (error: unknown): string | undefined =>
   error instanceof GitFailed && error.exitCode === 128
     ? REJECTION.exec(error.stderr)?.[1]
     : undefined
+
+export const LFS_TYPE = 'application/vnd.git-lfs+json'
+
+/**
+ * Returns the error handler of the git routes. It sends plain text, because git prints each line of the body after `remote: `. For
+ * LFS it sends the JSON whose `message` git-lfs prints.
+ */
+export function gitErrorHandler(log: Logger, { isLfs = false } = {}) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    const { status, message } = prepareErrorResponse(error, log, request, reply)
+    // Without this header, git does not ask for credentials.
+    if (status === 401) reply.header('www-authenticate', 'Basic realm="Godwit", charset="UTF-8"')
+    // The client may still be sending a body that the server will not read.
+    if (!request.raw.complete) reply.header('connection', 'close')
+    if (isLfs) reply.type(LFS_TYPE).send(JSON.stringify({ message, request_id: request.id }))
+    else reply.type('text/plain; charset=utf-8').send(`${message}\n`)
+  }
+}

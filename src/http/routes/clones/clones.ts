@@ -1,12 +1,23 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Write } from '../../../archive/copy-archive.ts'
 import type { FetchRequest } from '../../../sources/source.ts'
-import { gitErrorHandler } from '../../middleware/error-handler.ts'
-import * as httpErrors from '../../middleware/http-errors.ts'
+import { HttpError } from '../../middleware/http-errors.ts'
 import type { ReceivedBody } from '../../middleware/request-bodies.ts'
 import type { CloneParts, CloneRequest, ReadableRepository, Serving } from './clone-request.ts'
-import { findReadable, serveCounted } from './clone-request.ts'
+import { findReadable, gitErrorHandler, serveCounted } from './clone-request.ts'
 import { addLfsRoutes } from './lfs.ts'
+
+const pushNotAllowed = () =>
+  new HttpError(403, 'This address is for cloning and fetching only. It does not accept pushes.')
+const unknownGitService = () =>
+  new HttpError(
+    403,
+    'Only git clone and git fetch over smart HTTP are served here (git 1.6.6 or newer).',
+  )
+const cloneRequestTooLarge = () =>
+  new HttpError(413, 'The request is too large: at most 16 MiB, uncompressed.')
+const notUploadPackRequest = () =>
+  new HttpError(415, 'The content type must be application/x-git-upload-pack-request.')
 
 const NO_CACHE = {
   'cache-control': 'no-cache, max-age=0, must-revalidate',
@@ -37,7 +48,7 @@ export function addCloneRoutes(app: FastifyInstance, parts: CloneParts): void {
 /** The limit applies to the uncompressed body: about 300,000 refs and commits of 50 bytes. Git's own limit is 10 MiB. */
 const CLONE_BODY = {
   maxBytes: 16 * 1024 * 1024,
-  tooLarge: httpErrors.cloneRequestTooLarge,
+  tooLarge: cloneRequestTooLarge,
   acceptsGzip: true,
 }
 
@@ -47,20 +58,20 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
     { exposeHeadRoute: false },
     async (request, reply) => {
       const { service } = request.query
-      if (service === 'git-receive-pack') throw httpErrors.pushNotAllowed()
-      if (service !== 'git-upload-pack') throw httpErrors.unknownGitService()
+      if (service === 'git-receive-pack') throw pushNotAllowed()
+      if (service !== 'git-upload-pack') throw unknownGitService()
       return serve(request, reply)
     },
   )
 
   git.post<CloneRequest>('/:owner/:name/git-upload-pack', async (request, reply) => {
     const type = request.headers['content-type']?.trim().toLowerCase()
-    if (type !== 'application/x-git-upload-pack-request') throw httpErrors.notUploadPackRequest()
+    if (type !== 'application/x-git-upload-pack-request') throw notUploadPackRequest()
     return serve(request, reply, () => parts.readBody(request, CLONE_BODY))
   })
 
   git.post('/:owner/:name/git-receive-pack', async () => {
-    throw httpErrors.pushNotAllowed()
+    throw pushNotAllowed()
   })
 
   /** `read` reads the body of the request. An advertisement has none. */

@@ -7,10 +7,9 @@ import type { ByteRange } from '../../../lib/bytes.ts'
 import type { LfsObject, LfsPointer } from '../../../sources/snapshot.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
 import { requestedRange, setRangeHeaders } from '../../middleware/byte-ranges.ts'
-import { gitErrorHandler, LFS_TYPE } from '../../middleware/error-handler.ts'
 import { bodyTooLarge, HttpError, unparsableBody } from '../../middleware/http-errors.ts'
 import type { CloneParts, CloneRequest, ReadableRepository, Serving } from './clone-request.ts'
-import { findReadable, serveCounted } from './clone-request.ts'
+import { findReadable, gitErrorHandler, LFS_TYPE, serveCounted } from './clone-request.ts'
 
 type ObjectRequest = CloneRequest & { Params: CloneRequest['Params'] & { oid: string } }
 

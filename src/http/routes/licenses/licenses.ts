@@ -5,8 +5,8 @@ import * as openapi from '../../description/operation.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import { requireFound, type WithQuery } from '../../middleware/request.ts'
+import { COMMON_LICENSES, licenseJson, licenseTextJson } from '../../rendering/license-json.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { COMMON_LICENSES, licenseJson, licenseTextJson } from './license-json.ts'
 
 const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
   'licenses/get-all-commonly-used': {

@@ -1,4 +1,3 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -16,6 +15,7 @@ import { aboutMigration } from '../../../migrations/migration.ts'
 import { recordDamaged, recordVerifiedReads } from '../../../migrations/segment-check-store.ts'
 import type { CheckedSegment } from '../../../migrations/segment-store.ts'
 import { string } from '../../../wire/schema.ts'
+import type { ArchiveLinks } from '../../credentials/archive-links.ts'
 import * as openapi from '../../description/operation.ts'
 import { requestedRange, setRangeHeaders } from '../../middleware/byte-ranges.ts'
 import type { Admission } from '../../middleware/concurrency-limit.ts'
@@ -25,41 +25,6 @@ import type { OutcomeCounter } from '../../middleware/response-stream.ts'
 import { ClientDisconnected, watchClient } from '../../middleware/response-stream.ts'
 
 export const ARCHIVE_TYPE = 'application/x-gzip'
-
-export type ArchiveLinks = ReturnType<typeof archiveLinks>
-
-/**
- * Signs and checks links to archives. The parameter of the signature is called `sig`, because programs that keep credentials out
- * of their logs know that name.
- */
-export function archiveLinks(baseUrl: string, key: Buffer, ttlMs: number) {
-  const defaultSeconds = Math.floor(ttlMs / 1000)
-  const signature = (guid: string, expires: string) =>
-    createHmac('sha256', key).update(`${guid}\n${expires}`).digest('hex')
-
-  return {
-    /** The default lifetime of a link. */
-    seconds: defaultSeconds,
-
-    /** Returns a link that anyone may follow until it expires: it is a credential. */
-    sign(guid: string, now: number, seconds = defaultSeconds): string {
-      const expires = String(Math.floor(now / 1000) + seconds)
-      const query = `expires=${expires}&sig=${signature(guid, expires)}`
-      return `${baseUrl}/archives/${guid}.tar.gz?${query}`
-    },
-
-    isValid(guid: string, { expires, sig }: Record<string, unknown>, now: number): boolean {
-      if (typeof expires !== 'string' || typeof sig !== 'string') return false
-      const expected = Buffer.from(signature(guid, expires))
-      const sent = Buffer.from(sig)
-      return (
-        expected.length === sent.length &&
-        timingSafeEqual(expected, sent) &&
-        Number(expires) * 1000 > now
-      )
-    },
-  }
-}
 
 export interface DownloadParts {
   db: Db

@@ -11,11 +11,11 @@ import * as openapi from '../../description/operation.ts'
 import { accessLost, archiveDamaged } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { actorOf } from '../../middleware/request.ts'
+import { type ArchiveLink, archiveLinkJson, archiveNameOf } from '../../rendering/migration-json.ts'
+import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
-import { type ArchiveLink, archiveLinkJson, archiveNameOf } from './migration-json.ts'
-import type { AddScopedRoutes, ById } from './migration-paths.ts'
-import { migrationInPath, scopeOf, summaryInPath } from './migration-paths.ts'
+import { type ById, migrationInPath, summaryInPath } from './migration-paths.ts'
 
 /** How many repositories the error message names if the owner may no longer read them. */
 const MAX_NAMED = 3

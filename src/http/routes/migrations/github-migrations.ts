@@ -5,14 +5,13 @@ import * as migrationStore from '../../../migrations/migration-store.ts'
 import * as openapi from '../../description/operation.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
 import { actorOf, type WithQuery } from '../../middleware/request.ts'
+import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
 import { addArchive } from './archive.ts'
 import {
-  type AddScopedRoutes,
   type ById,
   CALLER_PATH,
   migrationInPath,
   migrationWithListInPath,
-  scopeOf,
 } from './migration-paths.ts'
 import { addStart } from './start-migration.ts'
 

@@ -21,10 +21,11 @@ import {
 } from '../../middleware/json-response.ts'
 import { actorOf, requireViewer } from '../../middleware/request.ts'
 import { EVENT_STREAM, openEventStream } from '../../middleware/response-stream.ts'
-import { migrationJson, startRequestOf } from './migration-json.ts'
-import { type AddScopedRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
+import { migrationJson, startRequestOf } from '../../rendering/migration-json.ts'
+import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
+import { type ById, migrationInPath } from './migration-paths.ts'
 import * as render from './progress-json.ts'
-import { endId } from './progress-stream.ts'
+import { endId, type ProgressStreams } from './progress-stream.ts'
 import { STARTED, sendStarted } from './start-migration.ts'
 
 const TEXT = 'text/plain'
@@ -114,7 +115,11 @@ const prefers = (request: FastifyRequest, type: string): boolean =>
   prefersOver(request.headers.accept, [type])
 
 /** Operations that GitHub does not have, so no preview is required. */
-export const addMigrationActionRoutes: AddScopedRoutes = (app, parts, { path, options }) => {
+export const addMigrationActionRoutes: AddScopedRoutes<{ streams: ProgressStreams }> = (
+  app,
+  parts,
+  { path, options },
+) => {
   const { db, now, rendering, startLimit, largeResponseLimit, maxArchiveBytes } = parts
   const one = `${path}/:migration_id`
 

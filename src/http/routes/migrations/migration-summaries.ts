@@ -16,9 +16,10 @@ import * as openapi from '../../description/operation.ts'
 import { isLargeResponse, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
 import { requireViewer, type WithQuery } from '../../middleware/request.ts'
+import { lockJson, lockWithMigrationJson, summaryJson } from '../../rendering/migration-json.ts'
+import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
 import { addArchiveLink } from './archive.ts'
-import { lockJson, lockWithMigrationJson, summaryJson } from './migration-json.ts'
-import { type AddScopedRoutes, type ById, scopeOf, summaryInPath } from './migration-paths.ts'
+import { type ById, summaryInPath } from './migration-paths.ts'
 
 const routes = openapi.routes('Migrations')({
   'migrations/list-summaries': {

@@ -4,7 +4,7 @@ import { totalsOf } from '../../../migrations/progress.ts'
 import type { Quota } from '../../../migrations/quota.ts'
 import type { RetryForecast } from '../../../migrations/retry-migration.ts'
 import type * as wire from '../../../wire/types.ts'
-import { utcTimestampOrNull } from '../../rendering.ts'
+import { utcTimestampOrNull } from '../../rendering/rendering.ts'
 
 export function repositoryProgressJson(repository: RepositoryProgress): wire.RepositoryProgress {
   return {

@@ -8,7 +8,7 @@ import { type Migration, unfinishedStates } from '../../../migrations/migration.
 import { type Progress, progressOf, type RepositoryProgress } from '../../../migrations/progress.ts'
 import { findPermittedStreams, type ProgressStream } from '../../../migrations/stream-permission.ts'
 import type * as wire from '../../../wire/types.ts'
-import { utcTimestampOrNull } from '../../rendering.ts'
+import { utcTimestampOrNull } from '../../rendering/rendering.ts'
 import { repositoryProgressJson, totalsJson } from './progress-json.ts'
 
 /** A client that loses its permission is disconnected within a second, so permissions are checked more often. */

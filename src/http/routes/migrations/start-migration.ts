@@ -5,9 +5,9 @@ import { startMigration } from '../../../migrations/start-migration.ts'
 import { type StartRequest, startRequestSchema } from '../../../wire/migration.ts'
 import * as openapi from '../../description/operation.ts'
 import { actorOf } from '../../middleware/request.ts'
+import { migrationsAddress, startRequestOf } from '../../rendering/migration-json.ts'
+import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import { migrationsAddress, startRequestOf } from './migration-json.ts'
-import { type AddScopedRoutes, scopeOf } from './migration-paths.ts'
 
 /** Describes the response of `sendStarted`. */
 export const STARTED = openapi.jsonResponse('Created.', {

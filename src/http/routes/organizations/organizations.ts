@@ -1,22 +1,20 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type MembershipRole, nameKey } from '../../../accounts/account.ts'
 import { membersOf, organizationsOf } from '../../../accounts/membership-store.ts'
-import { InvalidRequest } from '../../../lib/request-errors.ts'
-import type { RepositoryFilter } from '../../../repositories/administered-repositories.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { enumOf } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import { requireFound, requireViewer, type WithQuery } from '../../middleware/request.ts'
+import {
+  fullOrganizationJson,
+  membershipJson,
+  organizationJson,
+} from '../../rendering/organization-json.ts'
+import { userJson } from '../../rendering/user-json.ts'
+import { MEMBERS_ONLY, organizationInPath } from '../../scopes/scoped-path.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import * as repositoryList from '../repositories/repository-list.ts'
-import { userJson } from '../users/user-json.ts'
-import { fullOrganizationJson, membershipJson, organizationJson } from './organization-json.ts'
-import { organizationInPath } from './organization-path.ts'
-
-const MEMBERS_ONLY =
-  'Only for members of the organization and for site admins; the response is 404 for all others.'
 
 const routes = openapi.routes('Organizations')({
   'orgs/get': {
@@ -28,16 +26,6 @@ const routes = openapi.routes('Organizations')({
     summary: 'Get an organization by ID',
     description: MEMBERS_ONLY,
     responses: openapi.recordResponses('The organization.', 'full-organization'),
-  },
-  'repos/list-for-org': {
-    summary: 'List the repositories of an organization',
-    description: `Owners and site admins get all repositories, other members those that they may read. ${MEMBERS_ONLY}`,
-    query: {
-      ...repositoryList.OWNER_LIST_QUERY,
-      type: enumOf(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all'),
-      sort: enumOf(repositoryList.sorts, 'created'),
-    },
-    responses: repositoryList.LIST_RESPONSES,
   },
   'orgs/list-members': {
     summary: 'List the members of an organization',
@@ -82,15 +70,6 @@ const routes = openapi.routes('Organizations')({
   },
 })
 
-const FILTER_OF_TYPE = new Map<unknown, Partial<RepositoryFilter>>([
-  ['all', {}],
-  ['member', {}],
-  ['public', { isPrivate: false }],
-  ['private', { isPrivate: true }],
-  ['forks', { isFork: true }],
-  ['sources', { isFork: false }],
-])
-
 const ROLES = new Map<unknown, MembershipRole>([
   ['admin', 'owner'],
   ['member', 'member'],
@@ -113,27 +92,6 @@ export function addOrganizationRoutes(app: FastifyInstance, parts: ServerParts):
       return sendJsonWithEtag(reply, body)
     })
   }
-
-  app.get<WithQuery>('/orgs/:org/repos', routes['repos/list-for-org'], async (request, reply) => {
-    const { account, mayMigrate } = await organizationInPath(db, request)
-    const viewer = requireViewer(request)
-    const { type, ...query } = request.query
-    const { filter, order } = repositoryList.repositoryQueryOf({ sort: 'created', ...query })
-    const typeFilter = FILTER_OF_TYPE.get(repositoryList.lastValue(type) ?? 'all')
-    if (!typeFilter)
-      throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
-    return repositoryList.sendRepositoryList(parts, reply, {
-      of: { account },
-      seenBy: mayMigrate ? { account } : viewer,
-      filter: {
-        ...repositoryList.searchNamesOnly(filter, account.login),
-        ...typeFilter,
-        affiliations: ['owner'],
-        readableBy: mayMigrate ? undefined : viewer.account.id,
-      },
-      order,
-    })
-  })
 
   app.get<WithQuery>('/orgs/:org/members', routes['orgs/list-members'], async (request, reply) => {
     const { account } = await organizationInPath(db, request)

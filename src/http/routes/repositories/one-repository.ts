@@ -19,15 +19,16 @@ import {
 import type { Permission } from '../../../sources/source.ts'
 import { boolean, enumOf } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
+import { insertTokens, tokenPlaceholder } from '../../credentials/clone-tokens.ts'
 import * as openapi from '../../description/operation.ts'
 import { pushAccessMissing } from '../../middleware/http-errors.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage, sendPageOf, setLinkHeader } from '../../middleware/pagination.ts'
 import { callerKey, requireFound, requireId, type WithQuery } from '../../middleware/request.ts'
 import { watchClient } from '../../middleware/response-stream.ts'
+import * as render from '../../rendering/repository-json.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import { insertTokens, tokenPlaceholder } from '../clones/clone-tokens.ts'
-import * as render from './repository-json.ts'
+import type { SourceReader } from './source-reader.ts'
 
 type InPath = WithQuery & { Params: { owner: string; repo: string } }
 
@@ -112,7 +113,10 @@ const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
 })
 
 /** Adds the operations on one repository. Its facts are in the database; refs and files are read from the source. */
-export function addRepositoryRoutes(app: FastifyInstance, parts: ApiParts): void {
+export function addRepositoryRoutes(
+  app: FastifyInstance,
+  parts: ApiParts & { sourceReader: SourceReader },
+): void {
   const { db, cloneTokens, sourceReader: reader } = parts
   const { addresses } = parts.rendering
 

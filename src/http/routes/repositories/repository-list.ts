@@ -12,13 +12,13 @@ import {
 } from '../../../repositories/administered-repositories.ts'
 import { factsForViewer } from '../../../repositories/visible-repository.ts'
 import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
+import { insertTokens, tokenPlaceholder } from '../../credentials/clone-tokens.ts'
 import * as openapi from '../../description/operation.ts'
 import { typeNotCombinable } from '../../middleware/http-errors.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
 import { requireViewer, type WithQuery } from '../../middleware/request.ts'
+import { extendedRepositoryJson } from '../../rendering/repository-json.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { insertTokens, tokenPlaceholder } from '../clones/clone-tokens.ts'
-import { extendedRepositoryJson } from './repository-json.ts'
 
 const visibilities = ['all', 'public', 'private'] as const
 const repositoryTypes = ['all', 'owner', 'public', 'private', 'member'] as const

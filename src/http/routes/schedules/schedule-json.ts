@@ -2,8 +2,8 @@ import type { Addresses } from '../../../repositories/addresses.ts'
 import type { ScheduleRun } from '../../../schedules/run-store.ts'
 import type { ProtectedArchive, Schedule } from '../../../schedules/schedule-store.ts'
 import type * as wire from '../../../wire/types.ts'
-import { utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
-import { migrationsAddress, startFlagsOf } from '../migrations/migration-json.ts'
+import { migrationsAddress, startFlagsOf } from '../../rendering/migration-json.ts'
+import { utcTimestamp, utcTimestampOrNull } from '../../rendering/rendering.ts'
 
 export interface ScheduleHistory {
   lastRun?: ScheduleRun | undefined

@@ -24,9 +24,9 @@ import {
   requireViewer,
   type WithQuery,
 } from '../../middleware/request.ts'
+import { nameOf, optionsOf } from '../../rendering/migration-json.ts'
+import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import { nameOf, optionsOf } from '../migrations/migration-json.ts'
-import { type AddScopedRoutes, scopeOf } from '../migrations/migration-paths.ts'
 import { scheduleJson, scheduleRunJson } from './schedule-json.ts'
 
 type ById = WithQuery & { Params: { schedule_id: string } }

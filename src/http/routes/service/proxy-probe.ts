@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { NotFound } from '../../../lib/request-errors.ts'
+import type { ArchiveLinks } from '../../credentials/archive-links.ts'
 import { byteRange } from '../../middleware/byte-ranges.ts'
 import { openEventStream } from '../../middleware/response-stream.ts'
-import type { ArchiveLinks } from '../migrations/archive-download.ts'
 
 /** Replaces the guid of an archive in the signature. No archive has this guid. */
 export const PROXY_PROBE = 'proxy-probe'

@@ -2,9 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import { arrayOf, enumOf, literal, object, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { API_VERSIONS, PUBLIC_JSON_HEADERS } from '../../middleware/api-headers.ts'
-import type { Dependency } from '../../middleware/dependencies.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import type { ServerParts } from '../../server-parts.ts'
+import type { Dependency } from './dependencies.ts'
 
 const routes = openapi.routes('Service', { security: [] })({
   'service/healthz': {

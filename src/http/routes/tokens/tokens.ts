@@ -7,15 +7,25 @@ import { NotFound } from '../../../lib/request-errors.ts'
 import { EXTENSION, integer } from '../../../wire/schema.ts'
 import * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
-import { signInAgain, signInWithAnother, tokensNeedSession } from '../../middleware/http-errors.ts'
+import { HttpError } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import { actorOf, requireId, requireViewer } from '../../middleware/request.ts'
+import { tokenJson } from '../../rendering/token-json.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import { tokenJson } from './token-json.ts'
 
 const SESSION_ONLY =
   'Only for the dashboard, in a session that was opened at most 15 minutes ago: requests with a token get 403. If the user must sign in again, the response has the header `x-godwit-session: sign-in-required`.'
+
+const tokensNeedSession = (page: string) =>
+  new HttpError(403, `A token cannot create or revoke tokens. Sign in at ${page}`)
+const signInAgain = () =>
+  new HttpError(403, 'Sign in again to create or revoke tokens: you signed in too long ago.')
+const signInWithAnother = () =>
+  new HttpError(
+    403,
+    'You signed in with a token that you created yourself, which cannot create or revoke tokens. Sign in as you did when you created it.',
+  )
 
 const routes = openapi.routes('Caller', { config: { resource: 'Token' } })({
   'users/list-tokens': {

@@ -1,17 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../../accounts/account.ts'
 import { isName } from '../../../lib/names.ts'
-import { InvalidRequest, NotFound } from '../../../lib/request-errors.ts'
+import { NotFound } from '../../../lib/request-errors.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
-import { findVisibleAccount, viewOf } from '../../../repositories/visible-repository.ts'
-import { enumOf } from '../../../wire/schema.ts'
+import { findVisibleAccount } from '../../../repositories/visible-repository.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import type { RateLimit } from '../../middleware/rate-limit.ts'
 import { requireFound, requireId, requireViewer, type WithQuery } from '../../middleware/request.ts'
+import { currentUserJson } from '../../rendering/user-json.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import * as repositoryList from '../repositories/repository-list.ts'
-import { currentUserJson } from './user-json.ts'
 
 type InPath = WithQuery & { Params: { username: string } }
 type ById = { Params: { account_id: string } }
@@ -33,19 +31,6 @@ const routes = openapi.routes('Caller')({
     summary: 'Get a person or an organization by ID',
     description: VISIBILITY,
     responses: openapi.recordResponses('The account.', 'current-user'),
-  },
-  'repos/list-for-user': {
-    config: { anonymous: true },
-    tags: ['Repositories'],
-    summary: 'List the repositories of a person or an organization',
-    description:
-      'Those that the caller may read; without a token, the public ones. 404 if the caller may not see the owner.',
-    query: {
-      ...repositoryList.OWNER_LIST_QUERY,
-      visibility: repositoryList.visibility,
-      type: enumOf(['all', 'owner'], 'owner').describe('Both values give the same list.'),
-    },
-    responses: repositoryList.LIST_RESPONSES,
   },
   'users/get-authenticated': {
     config: { forAnyToken: true },
@@ -93,26 +78,5 @@ export function addUserRoutes(app: FastifyInstance, parts: ServerParts, limit: R
   app.get<ById>('/user/:account_id', routes['users/get-by-id'], async (request, reply) => {
     const of = { id: requireId(request.params.account_id) }
     return sendAccount(reply, requireFound(await findVisibleAccount(db, request.viewer, of)))
-  })
-
-  const repositories = routes['repos/list-for-user']
-  app.get<InPath>('/users/:username/repos', repositories, async (request, reply) => {
-    const account = await accountInPath(request)
-    const { type: sent, ...query } = request.query
-    const type = repositoryList.lastValue(sent) ?? 'owner'
-    if (type !== 'owner' && type !== 'all')
-      throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
-    const { filter, order } = repositoryList.repositoryQueryOf(query)
-    const seenBy = await viewOf(db, request.viewer, account)
-    return repositoryList.sendRepositoryList(parts, reply, {
-      of: { account },
-      seenBy,
-      filter: {
-        ...repositoryList.searchNamesOnly(filter, account.login),
-        affiliations: ['owner'],
-        readableBy: seenBy.account.id,
-      },
-      order,
-    })
   })
 }

@@ -7,7 +7,7 @@ import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parseCursor, parsePaging, setNextLink } from '../../middleware/pagination.ts'
 import { actorOf, parseId, requireFound, requireId } from '../../middleware/request.ts'
-import type { AddScopedRoutes } from '../migrations/migration-paths.ts'
+import type { AddScopedRoutes } from '../../scopes/scoped-path.ts'
 import { deliveryJson, fullDeliveryJson } from './webhook-json.ts'
 import { aboutWebhook, type ByHook, webhookInPath } from './webhooks.ts'
 

@@ -6,10 +6,10 @@ import type { Delivery, FullDelivery, WebhookEvent } from '../../../webhooks/del
 import type { PingFacts } from '../../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../../webhooks/webhook-store.ts'
 import type * as wire from '../../../wire/types.ts'
-import { type Rendering, utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
-import { migrationJson, scopeAddress, summaryJson } from '../migrations/migration-json.ts'
-import { organizationJson } from '../organizations/organization-json.ts'
-import { userJson } from '../users/user-json.ts'
+import { migrationJson, scopeAddress, summaryJson } from '../../rendering/migration-json.ts'
+import { organizationJson } from '../../rendering/organization-json.ts'
+import { type Rendering, utcTimestamp, utcTimestampOrNull } from '../../rendering/rendering.ts'
+import { userJson } from '../../rendering/user-json.ts'
 
 type Schemas = components['schemas']
 

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { audited } from '../../../accounts/audit-log.ts'
+import type { IsAddressAllowed } from '../../../lib/outgoing-requests/address-filter.ts'
 import { type FieldError, InvalidRequest } from '../../../lib/request-errors.ts'
-import type { IsAddressAllowed } from '../../../webhooks/allowed-addresses.ts'
 import * as manage from '../../../webhooks/manage-webhooks.ts'
 import {
   findWebhook,
@@ -23,17 +23,17 @@ import {
   requireViewer,
   type WithQuery,
 } from '../../middleware/request.ts'
-import type { ServerParts } from '../../server-parts.ts'
 import {
   type AddScopedRoutes,
-  CALLER_PATH,
+  callerPath,
+  describeForOrganization,
   organizationPath,
   scopeOf,
-} from '../migrations/migration-paths.ts'
-import { describeForOrganization } from '../organizations/organization-path.ts'
+} from '../../scopes/scoped-path.ts'
+import type { ServerParts } from '../../server-parts.ts'
 import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
 
-export const CALLER_WEBHOOKS_PATH = { ...CALLER_PATH, path: '/user/hooks' }
+export const CALLER_WEBHOOKS_PATH = callerPath('/user/hooks')
 export const ORGANIZATION_WEBHOOKS_PATH = organizationPath('/orgs/:org/hooks', forOrganization)
 
 /** GitHub's ids of these operations begin with `orgs/` for an organization, and some end with `-for-org`. */

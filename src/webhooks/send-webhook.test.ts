@@ -6,8 +6,9 @@ import { SELF_SIGNED } from '../../test/support/forge/self-signed.ts'
 import { freePort } from '../../test/support/free-port.ts'
 import { nameServer } from '../../test/support/name-server.ts'
 import { listen, webhookReceiver } from '../../test/support/webhook-receiver.ts'
-import { createAddressFilter } from './allowed-addresses.ts'
-import { createResolver, type SendParts, sendRequest } from './send-request.ts'
+import { createAddressFilter } from '../lib/outgoing-requests/address-filter.ts'
+import { createResolver } from '../lib/outgoing-requests/resolve-host.ts'
+import { type SendParts, sendWebhook } from './send-webhook.ts'
 
 const local: SendParts = {
   isAllowed: createAddressFilter(['127.0.0.0/8']),
@@ -17,7 +18,7 @@ const never = new AbortController().signal
 
 function send(url: string, parts: Partial<SendParts> = {}) {
   const headers = { 'content-type': 'application/json', 'x-github-event': 'ping' }
-  return sendRequest({ url, headers, body: '{"a":"é"}' }, { ...local, ...parts }, never)
+  return sendWebhook({ url, headers, body: '{"a":"é"}' }, { ...local, ...parts }, never)
 }
 
 /** Starts a server that sends raw bytes instead of valid HTTP. */
@@ -243,7 +244,7 @@ test('a proxy of the environment is not used', async (t) => {
 test('an aborted request has no result', async (t) => {
   const silent = await rawServer(t, () => {})
   const stop = new AbortController()
-  const sending = sendRequest({ url: silent, headers: {}, body: '' }, local, stop.signal)
+  const sending = sendWebhook({ url: silent, headers: {}, body: '' }, local, stop.signal)
   stop.abort(new Error('stopping'))
   await assert.rejects(sending, /stopping/)
 })

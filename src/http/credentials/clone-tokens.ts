@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { Viewer } from '../../../accounts/account.ts'
-import { memoize } from '../../../lib/memoize.ts'
+import type { Viewer } from '../../accounts/account.ts'
+import { memoize } from '../../lib/memoize.ts'
 
 /** Returns the `temp_clone_token` of a repository for one caller. */
 export type CloneTokenOf = (repositoryId: number) => Buffer

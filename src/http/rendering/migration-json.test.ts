@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { alice, repositoryFacts, startedMigration } from '../../../../test/support/facts.ts'
-import { addressesFrom } from '../../../repositories/addresses.ts'
-import { offsetTimestamps } from '../../rendering.ts'
-import { extendedRepositoryJson, plainRepositoryJson } from '../repositories/repository-json.ts'
-import { userJson } from '../users/user-json.ts'
+import { alice, repositoryFacts, startedMigration } from '../../../test/support/facts.ts'
+import { addressesFrom } from '../../repositories/addresses.ts'
 import { migrationJson } from './migration-json.ts'
+import { offsetTimestamps } from './rendering.ts'
+import { extendedRepositoryJson, plainRepositoryJson } from './repository-json.ts'
+import { userJson } from './user-json.ts'
 
 const addresses = addressesFrom({
   baseUrl: 'https://git.example.com/api',

@@ -1,9 +1,9 @@
 import type { components } from '@octokit/openapi-types'
-import type { Account, Member } from '../../../accounts/account.ts'
-import type { Addresses } from '../../../repositories/addresses.ts'
-import type * as wire from '../../../wire/types.ts'
-import { nodeId, utcTimestamp } from '../../rendering.ts'
-import { userJson } from '../users/user-json.ts'
+import type { Account, Member } from '../../accounts/account.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
+import type * as wire from '../../wire/types.ts'
+import { nodeId, utcTimestamp } from './rendering.ts'
+import { userJson } from './user-json.ts'
 
 type Schemas = components['schemas']
 

@@ -1,7 +1,7 @@
-import type { Viewer } from '../../../accounts/account.ts'
-import type { TokenRecord } from '../../../accounts/token-store.ts'
-import type * as wire from '../../../wire/types.ts'
-import { utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
+import type { Viewer } from '../../accounts/account.ts'
+import type { TokenRecord } from '../../accounts/token-store.ts'
+import type * as wire from '../../wire/types.ts'
+import { utcTimestamp, utcTimestampOrNull } from './rendering.ts'
 
 export const tokenJson = (
   token: TokenRecord,

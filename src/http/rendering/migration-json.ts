@@ -1,18 +1,22 @@
 import type { components } from '@octokit/openapi-types'
-import type { Account } from '../../../accounts/account.ts'
-import { archiveName } from '../../../lib/archive-name.ts'
-import type { HeldLock } from '../../../migrations/lock-store.ts'
-import type { Migration, MigrationOptions } from '../../../migrations/migration.ts'
-import { DEFAULT_OPTIONS, shownState } from '../../../migrations/migration.ts'
-import type { StartRequest } from '../../../migrations/start-migration.ts'
-import type { Summary } from '../../../migrations/summaries.ts'
-import type { Addresses } from '../../../repositories/addresses.ts'
-import type { RepositoryFacts } from '../../../repositories/facts.ts'
-import { type StartFlag, type StartFlags, startFlags } from '../../../wire/migration.ts'
-import type * as wire from '../../../wire/types.ts'
-import { nodeId, type Rendering, utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
-import { extendedRepositoryJson } from '../repositories/repository-json.ts'
-import { userJson } from '../users/user-json.ts'
+import type { Account } from '../../accounts/account.ts'
+import { archiveName } from '../../lib/archive-name.ts'
+import type { HeldLock } from '../../migrations/lock-store.ts'
+import {
+  DEFAULT_OPTIONS,
+  type Migration,
+  type MigrationOptions,
+  shownState,
+} from '../../migrations/migration.ts'
+import type { StartRequest } from '../../migrations/start-migration.ts'
+import type { Summary } from '../../migrations/summaries.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
+import type { RepositoryFacts } from '../../repositories/facts.ts'
+import { type StartFlag, type StartFlags, startFlags } from '../../wire/migration.ts'
+import type * as wire from '../../wire/types.ts'
+import { nodeId, type Rendering, utcTimestamp, utcTimestampOrNull } from './rendering.ts'
+import { extendedRepositoryJson } from './repository-json.ts'
+import { userJson } from './user-json.ts'
 
 /** The URL below which the migrations and webhooks of an account are. */
 export const scopeAddress = ({ type, login }: Account, { api }: Addresses): string =>

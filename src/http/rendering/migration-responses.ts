@@ -1,23 +1,23 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Account } from '../../../accounts/account.ts'
-import type { Db } from '../../../db/database.ts'
-import { memoize } from '../../../lib/memoize.ts'
-import type { Migration } from '../../../migrations/migration.ts'
-import { type Page, referencesOfPage } from '../../../migrations/repository-list-store.ts'
-import type { ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
+import type { Account } from '../../accounts/account.ts'
+import type { Db } from '../../db/database.ts'
+import { memoize } from '../../lib/memoize.ts'
+import type { Migration } from '../../migrations/migration.ts'
+import { type Page, referencesOfPage } from '../../migrations/repository-list-store.ts'
+import type { CloneTokens } from '../credentials/clone-tokens.ts'
+import type { ConcurrencyLimit } from '../middleware/concurrency-limit.ts'
 import {
   type Body,
   isLargeResponse,
   sendBody,
   sendIfNotModified,
   splitAtRepositories,
-} from '../../middleware/json-response.ts'
-import type { Paging } from '../../middleware/pagination.ts'
-import { requireViewer } from '../../middleware/request.ts'
-import type { Rendering } from '../../rendering.ts'
-import type { CloneTokens } from '../clones/clone-tokens.ts'
-import { type RenderOptions, repositoryRenderer } from '../repositories/rendered-repositories.ts'
+} from '../middleware/json-response.ts'
+import type { Paging } from '../middleware/pagination.ts'
+import { requireViewer } from '../middleware/request.ts'
 import { migrationJson } from './migration-json.ts'
+import { type RenderOptions, repositoryRenderer } from './rendered-repositories.ts'
+import type { Rendering } from './rendering.ts'
 
 /** How many repositories are rendered between two calls of `nextTurn`. */
 const BATCH_SIZE = 50

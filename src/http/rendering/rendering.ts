@@ -1,4 +1,4 @@
-import type { Addresses } from '../repositories/addresses.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
 
 /** The settings that renderers of JSON need in addition to the data. */
 export interface Rendering {

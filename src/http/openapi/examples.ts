@@ -13,22 +13,22 @@ import type { Webhook } from '../../webhooks/webhook-store.ts'
 import { UNSERVED_RESOURCES } from '../../wire/user.ts'
 import { API_VERSIONS } from '../middleware/api-headers.ts'
 import * as httpErrors from '../middleware/http-errors.ts'
-import { type Rendering, utcTimestamp } from '../rendering.ts'
+import { rootJson } from '../pages/root-json.ts'
+import { licenseJson, licenseTextJson } from '../rendering/license-json.ts'
+import * as migrationRenderers from '../rendering/migration-json.ts'
+import * as organizationRenderers from '../rendering/organization-json.ts'
+import { type Rendering, utcTimestamp } from '../rendering/rendering.ts'
+import * as repositoryRenderers from '../rendering/repository-json.ts'
+import { tokenJson } from '../rendering/token-json.ts'
+import { currentUserJson, userJson } from '../rendering/user-json.ts'
 import { serviceStateJson } from '../routes/admin/service-state-json.ts'
-import { auditEntryJson } from '../routes/audit/audit-json.ts'
-import { licenseJson, licenseTextJson } from '../routes/licenses/license-json.ts'
-import * as migrationRenderers from '../routes/migrations/migration-json.ts'
+import { auditEntryJson } from '../routes/audit/audit.ts'
 import * as progressRenderers from '../routes/migrations/progress-json.ts'
-import * as organizationRenderers from '../routes/organizations/organization-json.ts'
-import * as repositoryRenderers from '../routes/repositories/repository-json.ts'
 import {
   type ScheduleHistory,
   scheduleJson,
   scheduleRunJson,
 } from '../routes/schedules/schedule-json.ts'
-import { rootJson } from '../routes/service/root-json.ts'
-import { tokenJson } from '../routes/tokens/token-json.ts'
-import { currentUserJson, userJson } from '../routes/users/user-json.ts'
 import * as webhookRenderers from '../routes/webhooks/webhook-json.ts'
 
 const AT = Date.UTC(2026, 4, 4, 9, 30)
@@ -332,8 +332,6 @@ const storage = {
   scratchBytes: 0,
   freeBytes: 68719476736,
 }
-
-export type ExampleName = keyof ReturnType<typeof exampleValues>
 
 /** Renders the examples with the renderers of the real responses and the addresses of this server. */
 export function examplesOf(rendering: Rendering): Record<string, { value: unknown }> {

@@ -1,26 +1,26 @@
 import type { FastifyInstance, onResponseHookHandler } from 'fastify'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client'
-import { BLOB_OPERATIONS } from '../../blobs/watch-errors.ts'
-import type { Db } from '../../db/database.ts'
-import { readStoreChecks } from '../../migrations/segment-check-store.ts'
-import { countSegments } from '../../migrations/segment-store.ts'
-import { allOf } from '../../migrations/service-state.ts'
+import { BLOB_OPERATIONS } from '../../../blobs/watch-errors.ts'
+import type { Db } from '../../../db/database.ts'
+import { readStoreChecks } from '../../../migrations/segment-check-store.ts'
+import { countSegments } from '../../../migrations/segment-store.ts'
+import { allOf } from '../../../migrations/service-state.ts'
 import {
   countUnfinishedByState,
   readBlobErrors,
   readTallies,
-} from '../../migrations/tally-store.ts'
-import { DEAD_AFTER_MS, listProcesses } from '../../queue/process-store.ts'
-import type { Queue } from '../../queue/queue.ts'
-import { countSchedulesByState } from '../../schedules/schedule-store.ts'
-import { countWaitingEvents, readDeliveryTallies } from '../../webhooks/delivery-store.ts'
-import { string } from '../../wire/schema.ts'
-import * as openapi from '../description/operation.ts'
-import { UNTRUSTED_FORWARDING_METRIC } from './api-headers.ts'
-import type { ConcurrencyLimit } from './concurrency-limit.ts'
+} from '../../../migrations/tally-store.ts'
+import { DEAD_AFTER_MS, listProcesses } from '../../../queue/process-store.ts'
+import type { Queue } from '../../../queue/queue.ts'
+import { countSchedulesByState } from '../../../schedules/schedule-store.ts'
+import { countWaitingEvents, readDeliveryTallies } from '../../../webhooks/delivery-store.ts'
+import { string } from '../../../wire/schema.ts'
+import * as openapi from '../../description/operation.ts'
+import { UNTRUSTED_FORWARDING_METRIC } from '../../middleware/api-headers.ts'
+import type { ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
+import type { OutcomeCounter } from '../../middleware/response-stream.ts'
 import { type Dependency, withProbeTimeout } from './dependencies.ts'
-import type { OutcomeCounter } from './response-stream.ts'
 
 interface MetricsParts {
   db: Db

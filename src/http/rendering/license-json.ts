@@ -1,8 +1,8 @@
 import type { components } from '@octokit/openapi-types'
 import licenses from 'spdx-license-list'
-import type { Addresses } from '../../../repositories/addresses.ts'
-import type * as wire from '../../../wire/types.ts'
-import { nodeId } from '../../rendering.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
+import type * as wire from '../../wire/types.ts'
+import { nodeId } from './rendering.ts'
 
 export function licenseJson(spdxId: string, addresses: Addresses) {
   const key = spdxId.toLowerCase()

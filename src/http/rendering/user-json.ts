@@ -1,8 +1,8 @@
 import type { components } from '@octokit/openapi-types'
-import type { Account } from '../../../accounts/account.ts'
-import type { Addresses } from '../../../repositories/addresses.ts'
-import type * as wire from '../../../wire/types.ts'
-import { nodeId, utcTimestamp } from '../../rendering.ts'
+import type { Account } from '../../accounts/account.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
+import type * as wire from '../../wire/types.ts'
+import { nodeId, utcTimestamp } from './rendering.ts'
 
 type Schemas = components['schemas']
 

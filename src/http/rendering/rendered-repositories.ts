@@ -1,7 +1,7 @@
-import type { Db } from '../../../db/database.ts'
-import type { Addresses } from '../../../repositories/addresses.ts'
-import { factsOfPage } from '../../../repositories/facts-store.ts'
-import { type CloneTokenOf, splitAtTokens } from '../clones/clone-tokens.ts'
+import type { Db } from '../../db/database.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
+import { factsOfPage } from '../../repositories/facts-store.ts'
+import { type CloneTokenOf, splitAtTokens } from '../credentials/clone-tokens.ts'
 import { type RepositoryForm, repositoryTextRenderer } from './repository-json.ts'
 
 const MAX_CACHE_BYTES = 32 * 1024 * 1024

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { cloneScene } from '../../../../test/support/clone-scene.ts'
-import { onEachEngine, onSqlite, openDatabase } from '../../../../test/support/databases.ts'
-import { alice } from '../../../../test/support/facts.ts'
-import type { GitHost } from '../../../../test/support/git-host.ts'
-import { revokeToken } from '../../../accounts/token-store.ts'
-import { replaceKey, signingKey } from '../../../db/secret-store.ts'
+import { cloneScene } from '../../../test/support/clone-scene.ts'
+import { onEachEngine, onSqlite, openDatabase } from '../../../test/support/databases.ts'
+import { alice } from '../../../test/support/facts.ts'
+import type { GitHost } from '../../../test/support/git-host.ts'
+import { revokeToken } from '../../accounts/token-store.ts'
+import { replaceKey, signingKey } from '../../db/secret-store.ts'
 import { cloneTokens } from './clone-tokens.ts'
 
 const MINUTE = 60_000

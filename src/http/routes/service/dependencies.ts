@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
-import type { BlobStore } from '../../blobs/blob-store.ts'
-import type { Db } from '../../db/database.ts'
+import type { BlobStore } from '../../../blobs/blob-store.ts'
+import type { Db } from '../../../db/database.ts'
 
 export interface ReadinessParts {
   db: Db

@@ -1,8 +1,8 @@
 import type { components } from '@octokit/openapi-types'
-import type { Addresses } from '../../../repositories/addresses.ts'
-import { ROOT_PATHS } from '../../../wire/service.ts'
-import type * as wire from '../../../wire/types.ts'
-import { previewTypeOf } from '../../middleware/api-headers.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
+import { ROOT_PATHS } from '../../wire/service.ts'
+import type * as wire from '../../wire/types.ts'
+import { previewTypeOf } from '../middleware/api-headers.ts'
 
 /** The URLs of GitHub's API. This server does not serve all of them. */
 export function rootJson(addresses: Addresses, vendor: string, signIn: wire.Root['sign_in']) {

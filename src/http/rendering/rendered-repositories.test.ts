@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openDatabase } from '../../../../test/support/databases.ts'
-import { addresses } from '../../../../test/support/description-server.ts'
-import { repositoryFacts } from '../../../../test/support/facts.ts'
-import type { RepositoryFacts } from '../../../repositories/facts.ts'
-import { saveFacts } from '../../../repositories/facts-store.ts'
+import { openDatabase } from '../../../test/support/databases.ts'
+import { addresses } from '../../../test/support/description-server.ts'
+import { repositoryFacts } from '../../../test/support/facts.ts'
+import type { RepositoryFacts } from '../../repositories/facts.ts'
+import { saveFacts } from '../../repositories/facts-store.ts'
 import { repositoryRenderer } from './rendered-repositories.ts'
 import {
   extendedRepositoryJson,

@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
-import { unwrapIPv4 } from '../lib/ip-address.ts'
+import { unwrapIPv4 } from '../ip-address.ts'
 
 /** IPv4 networks that are not public: private, local, reserved or multicast. */
 const NOT_PUBLIC_IPV4 = [

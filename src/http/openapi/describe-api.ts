@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { ref, type Schema, withRefused } from '../../wire/schema.ts'
+import { headers, schemas } from '../description/components.ts'
+import * as openapi from '../description/operation.ts'
 import {
   API_VERSIONS,
   DEFAULT_VERSION,
@@ -8,11 +10,9 @@ import {
   previewTypeOf,
 } from '../middleware/api-headers.ts'
 import { sendIfNotModified } from '../middleware/json-response.ts'
-import type { Rendering } from '../rendering.ts'
+import type { Rendering } from '../rendering/rendering.ts'
 import { migrationEvent } from '../routes/webhooks/webhooks.ts'
-import { headers, schemas } from './components.ts'
 import { examplesOf } from './examples.ts'
-import * as openapi from './operation.ts'
 
 type DescriptionOptions = { rendering: Rendering; mediaType: MediaTypeOptions }
 

@@ -32,8 +32,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     imports: [
       ...['src/http', 'src/exporter', 'src/schedules', 'src/migrations', 'src/webhooks'],
       ...['src/repositories', 'src/accounts', 'src/queue', 'src/sources/directory'],
-      ...['src/sources/forge', 'src/sources', 'src/blobs', 'src/db', 'src/git', 'src/settings'],
-      'src/lib',
+      ...['src/sources/forge', 'src/sources', 'src/blobs', 'src/db', 'src/git', 'src/lib'],
     ],
   },
   'src/settings': { imports: ['src/lib'] },

@@ -10,7 +10,7 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { type DamagedArchive, damagedArchives } from '../migrations/archive-store.ts'
 import { countSegments } from '../migrations/segment-store.ts'
 import { type CheckRecord, deleteOtherChecks, recordCheck } from '../repositories/check-store.ts'
-import { blobsAddress, dataPathsOf, openBlobs } from '../service/data-paths.ts'
+import { blobsAddress, blobsOf, openBlobs } from '../service/data-paths.ts'
 import { type LocalCheck, openLocalCheck } from '../service/local-export.ts'
 import { withDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
@@ -147,7 +147,7 @@ async function checkStoredData(
   { json = false, lost: isLost }: CheckOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const blobs = await openBlobs(dataPathsOf(config, ''))
+  const blobs = await openBlobs(blobsOf(config))
   await withDatabase(config, async ({ db }) => {
     if (isLost)
       await inAuditedTransaction({ db, now: Date.now }, COMMAND_LINE, async (tx, record) => {

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import {
   ExportFailed,
@@ -72,8 +72,11 @@ async function runExport(
     warnings.push(
       `records in the archive have addresses at ${guessed}: set --base-url, --web-url or --host-name to use others`,
     )
-  const onWarning = (warning: string) => warnings.push(warning)
-  await using parts = await openLocalExport(config, output.nearby, onWarning)
+  const warn = (warning: string) => warnings.push(warning)
+  // A configuration file names the directory of the service, which belongs to another user.
+  const isDataGiven = ['flag', 'environment'].includes(config.origins.data?.from ?? '')
+  const cache = isDataGiven ? join(config.data, 'export') : undefined
+  await using parts = await openLocalExport(config, { cache, nearby: output.nearby, warn })
   const repositories = await chooseRepositories(parts, names, options)
   await output.refuseExisting(repositories)
 

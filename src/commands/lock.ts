@@ -7,7 +7,7 @@ import { NotFound } from '../lib/request-errors.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { type RecordedLock, recordedLocks } from '../migrations/lock-store.ts'
 import { removeLocks } from '../migrations/locks.ts'
-import { dataPathsOf, openSource } from '../service/data-paths.ts'
+import { openSource, sourcePathsOf } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
 import { addCommand, configAsDataOwner, withExamples } from './command-line.ts'
@@ -64,7 +64,7 @@ function addRemoveCommand(lock: Command): void {
       if (!isFullName(fullName)) throw new UsageError(`'${fullName}' is not OWNER/NAME`)
       const [owner = '', name = ''] = fullName.split('/')
       const config = configAsDataOwner(command)
-      const paths = dataPathsOf(config, requireRepositories(config))
+      const paths = sourcePathsOf(config, requireRepositories(config.repositories))
       await requireGit(paths.git)
       const isRemoved = await withDatabase(config, ({ db }) => {
         const parts = { db, source: openSource(paths), now: Date.now }

@@ -9,7 +9,7 @@ import type { Database } from '../db/database.ts'
 import { createGit, type Git } from '../git/git.ts'
 import { ifExists } from '../lib/errno.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
-import { dataPathsOf } from '../service/data-paths.ts'
+import { gitOptions } from '../service/data-paths.ts'
 import type { Log } from '../service/log.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { type Service, startService } from '../service/service.ts'
@@ -29,7 +29,7 @@ export async function startSample(settings: Config, log: Log): Promise<Service> 
     )
   const data = join(settings.data, 'sample')
   makeDirectory(data, 0o700)
-  const git = createGit(dataPathsOf({ ...settings, data }, '').git)
+  const git = createGit(gitOptions({ ...settings, data }))
   const repositories = await ensureSampleHost(data, git)
   const config: Config = { ...settings, data, repositories }
   const token = await ensureToken(config)

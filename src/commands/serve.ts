@@ -5,6 +5,7 @@ import { type Log, openLog } from '../service/log.ts'
 import { requireRepositories } from '../service/requirements.ts'
 import type { Service } from '../service/service.ts'
 import type { Config } from '../settings/config.ts'
+import { describeExposedSecrets } from '../settings/config-file.ts'
 import { addCommandWithoutJson, readServiceConfig } from './command-line.ts'
 import { outputFailure, print } from './print.ts'
 import { untilStopSignal } from './stop-signal.ts'
@@ -17,7 +18,7 @@ export function serveCommand(program: Command, about: string): void {
   ])
   command.action(async (_options, command: Command) => {
     const config = readServiceConfig(command)
-    const logging = openLog(config)
+    const logging = startLog(config)
     const stopped = untilStopSignal()
     const service = await start(config, logging)
     print(`Godwit is listening at ${service.address}`)
@@ -43,10 +44,10 @@ export function workCommand(program: Command, about: string): void {
   const command = addCommandWithoutJson(program, 'work', about, [example])
   command.action(async (_options, command: Command) => {
     const config = readServiceConfig(command)
-    requireRepositories(config)
+    requireRepositories(config.repositories)
     if (config.databaseUrl === undefined)
       throw new UsageError('`work` needs --database-url: it shares the database with API processes')
-    const logging = openLog(config)
+    const logging = startLog(config)
     const stopped = untilStopSignal()
     const { startWorker } = await import('../service/start-worker.ts')
     await using worker = await startWorker(config, logging)
@@ -55,6 +56,13 @@ export function workCommand(program: Command, about: string): void {
     await worker.disposeAsync()
     await logging.close()
   })
+}
+
+function startLog(config: Config): Log {
+  const logging = openLog(config)
+  const exposed = describeExposedSecrets(config.file)
+  if (exposed) logging.log.warn(exposed)
+  return logging
 }
 
 /** Waits for the signal, or returns at once if standard output has failed. */

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
+import { withoutPassword } from '../db/database-address.ts'
 import { type ClientOrigins, clientOrigins } from '../settings/client-config.ts'
 import type { Config } from '../settings/config.ts'
 import { DEFAULT_CONFIG_FILE } from '../settings/config-file.ts'
-import { withoutPassword } from '../settings/config-values.ts'
 import {
   allNames,
   namesOf,

@@ -6,7 +6,7 @@ import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { reconcileReleasedLocks } from '../migrations/locks.ts'
 import { type SyncReport, syncCatalogue, syncRepositories } from '../repositories/sync.ts'
-import { dataPathsOf, openSource } from '../service/data-paths.ts'
+import { openSource, sourcePathsOf } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { openForge, withForge } from '../service/open-forge.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
@@ -26,7 +26,7 @@ export function syncCommand(program: Command, about: string): void {
       return name
     })
     const config = configAsDataOwner(command)
-    const paths = dataPathsOf(config, requireRepositories(config))
+    const paths = sourcePathsOf(config, requireRepositories(config.repositories))
     await requireGit(paths.git)
     const warn = (_: object, text: string) => printMessage(`warning: ${escapeForTerminal(text)}`)
     const act = async ({ db }: Pick<Database, 'db'>) => {

@@ -2,13 +2,10 @@ import { statSync } from 'node:fs'
 import { createGit, type GitOptions } from '../git/git.ts'
 import { findGit } from '../git/installed-git.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import type { Config } from '../settings/config.ts'
 
 /** Returns the directory of the repositories. Throws if it is not set or does not exist. */
-export function requireRepositories({ repositories }: Config): string {
-  if (repositories === undefined) {
-    throw new UsageError('no repositories: set --repositories DIR')
-  }
+export function requireRepositories(repositories: string | undefined): string {
+  if (repositories === undefined) throw new UsageError('no repositories: set --repositories DIR')
   if (!statSync(repositories, { throwIfNoEntry: false })?.isDirectory())
     throw new UserError(
       `--repositories: directory ${repositories} does not exist: check the spelling and the mount`,

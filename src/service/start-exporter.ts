@@ -7,18 +7,24 @@ import { webhookPayload } from '../http/routes/webhooks/webhook-json.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
 import { releaseAllJobs } from '../queue/embedded.ts'
 import { RetryLater, type StartedWorker } from '../queue/queue.ts'
-import type { Config } from '../settings/config.ts'
 import { createAddressFilter } from '../webhooks/allowed-addresses.ts'
 import { createDeliveries } from '../webhooks/deliver-webhook.ts'
 import { DELIVERIES_AT_ONCE } from '../webhooks/parked-events.ts'
 import { createResolver } from '../webhooks/send-request.ts'
 import { SEGMENT_THREAD } from './data-paths.ts'
-import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
+import { type HousekeepingSettings, SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { VERSION } from './version.ts'
 
+export interface ExporterSettings extends HousekeepingSettings {
+  concurrency: number
+  downloads: 'redirect' | 'proxy'
+  timeZone: string
+  webhookNetworks: string[] | undefined
+}
+
 /** Starts the exporter of this process, its webhook deliveries and its housekeeping. */
-export async function startExporter(config: Config, shared: ProcessParts) {
+export async function startExporter(settings: ExporterSettings, shared: ProcessParts) {
   const { db, queue, now, log, isOnlyProcess, paths, source, onBlobError } = shared
   if (!source) throw new Error('an exporter needs --repositories')
   const parts = { ...shared, source }
@@ -32,28 +38,28 @@ export async function startExporter(config: Config, shared: ProcessParts) {
   const segments = createSegmentThreads({
     module: SEGMENT_THREAD,
     workerData: { ...paths, scratch: scratch.directory },
-    count: config.concurrency,
+    count: settings.concurrency,
     onBlobError,
   })
   const handlers = exportHandlers({
     ...parts,
     segments,
     scratch: scratch.directory,
-    archiveTtlMs: config.archiveTtl,
-    maxArchiveBytes: config.maxArchiveBytes,
-    segmentCheckAgeMs: config.segmentCheckAge,
-    isComposed: config.downloads === 'redirect',
+    archiveTtlMs: settings.archiveTtl,
+    maxArchiveBytes: settings.maxArchiveBytes,
+    segmentCheckAgeMs: settings.segmentCheckAge,
+    isComposed: settings.downloads === 'redirect',
     generator: `godwit ${VERSION}`,
   })
   const working = queue.work(handlers, {
-    concurrency: config.concurrency,
+    concurrency: settings.concurrency,
     onError(err, job) {
       if (err instanceof RetryLater) log.warn({ job, reason: err.message }, 'job postponed')
       else log.error({ err, job }, 'job failed')
     },
   })
-  const deliveries = startDeliveries(config, parts)
-  const housekeeping = startHousekeeping(config, parts)
+  const deliveries = startDeliveries(settings, parts)
+  const housekeeping = startHousekeeping(settings, parts)
   async function stopAll(): Promise<void> {
     await Promise.all([housekeeping.stop(), deliveries.stop(), working.stop()])
     await segments.stop()
@@ -75,13 +81,13 @@ export async function startExporter(config: Config, shared: ProcessParts) {
 const RESUME_PARKED_INTERVAL_MS = 60_000
 
 /** Starts the workers that deliver webhook events. They have their own queue, so that slow receivers do not delay exports. */
-function startDeliveries(config: Config, parts: ProcessParts): StartedWorker {
+function startDeliveries(settings: ExporterSettings, parts: ProcessParts): StartedWorker {
   const { queue, log, addresses } = parts
-  const migrationTime = offsetTimestamps(config.timeZone)
+  const migrationTime = offsetTimestamps(settings.timeZone)
   const deliveries = createDeliveries({
     ...parts,
     send: {
-      isAllowed: createAddressFilter(config.webhookNetworks ?? []),
+      isAllowed: createAddressFilter(settings.webhookNetworks ?? []),
       resolve: createResolver(),
     },
     version: VERSION,

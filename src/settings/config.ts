@@ -31,6 +31,8 @@ export type Config = Readonly<
     searchPath: string
     /** The endpoint of an S3 server other than Amazon's, from the variables of the AWS SDK. */
     s3Endpoint: string | undefined
+    /** Whether `sshUrl` was set. */
+    servesSsh: boolean
     /** The text of each setting and where it comes from; undefined for derived and unset ones. */
     origins: Readonly<Partial<Record<OptionName, SettingOrigin>>>
     /** The configuration file, without its settings, which may be secrets. */
@@ -68,6 +70,7 @@ export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): C
     ...values,
     searchPath: env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
     s3Endpoint: env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL,
+    servesSsh: origins.sshUrl !== undefined,
     origins: Object.freeze(origins),
     file: file && describeFile(file),
   }) as Config

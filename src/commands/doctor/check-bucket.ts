@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { type BlobStore, type ComposingStore, isComposing } from '../../blobs/blob-store.ts'
-import { dataPathsOf, openBlobs } from '../../service/data-paths.ts'
+import { blobsOf, openBlobs } from '../../service/data-paths.ts'
 import type { Config } from '../../settings/config.ts'
 import { clockResult } from './check-database.ts'
 import { type CheckResult, errorText, failure, passed } from './check-result.ts'
@@ -19,7 +19,7 @@ export async function* checkBucket(config: Config): AsyncGenerator<CheckResult> 
   const key = `doctor-${randomBytes(8).toString('hex')}`
   let put = false
   try {
-    const blobs = await openBlobs(dataPathsOf(config, ''))
+    const blobs = await openBlobs(blobsOf(config))
     try {
       await blobs.put(key, [Buffer.from(PROBE)])
       put = true

@@ -9,7 +9,7 @@ import { storedLength } from '../../exporter/read-digest.ts'
 import { nearestExisting } from '../../formats/output.ts'
 import { describeDiskFailure } from '../../lib/disk-errors.ts'
 import { formatBytes, formatCount, formatDuration } from '../../lib/quantities.ts'
-import { blobsAddress, dataPathsOf, openBlobs } from '../../service/data-paths.ts'
+import { blobsAddress, blobsOf, openBlobs } from '../../service/data-paths.ts'
 import { markerFolder, NOT_SHARED, processesWithoutMarker } from '../../service/mark-process.ts'
 import type { Config } from '../../settings/config.ts'
 import { temporaryDirectory } from '../temporary-directory.ts'
@@ -134,7 +134,7 @@ export async function* checkMoved(config: Config): AsyncGenerator<CheckResult> {
 
 /** Checks that all processes of a shared database keep archives in the same directory. */
 export async function* checkSharedData(config: Config): AsyncGenerator<CheckResult> {
-  const folder = markerFolder(dataPathsOf(config, ''))
+  const folder = markerFolder(blobsOf(config))
   if (config.databaseUrl === undefined || folder === undefined) return
   // checkDatabase reports a database that cannot be read.
   const processes = await listProcesses(config.databaseUrl).catch(() => [])
@@ -177,9 +177,8 @@ export async function* checkStoredData(config: Config): AsyncGenerator<CheckResu
 /** Whether the store has the owner mark of the database. */
 async function isOwnStore(config: Config): Promise<boolean> {
   const id = await findSigningKey(databaseOf(config), 'store')
-  const paths = dataPathsOf(config, '')
+  const blobs = blobsOf(config)
   // Opening a missing directory would create it.
-  if (id === undefined || (typeof paths.blobs === 'string' && !existsSync(paths.blobs)))
-    return false
-  return (await storedLength(await openBlobs(paths), ownerKeyOf(id))) !== undefined
+  if (id === undefined || (typeof blobs === 'string' && !existsSync(blobs))) return false
+  return (await storedLength(await openBlobs(blobs), ownerKeyOf(id))) !== undefined
 }

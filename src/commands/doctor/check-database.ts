@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { sqliteFile } from '../../db/connect.ts'
+import { withoutPassword } from '../../db/database-address.ts'
 import {
   type PostgresSurvey,
   type SchemaAge,
@@ -10,7 +11,6 @@ import { NEWEST_SCHEMA } from '../../db/upgrade.ts'
 import { addDiskFacts, describeDiskFailure } from '../../lib/disk-errors.ts'
 import { UTF8_REMEDY } from '../../service/database-errors.ts'
 import type { Config } from '../../settings/config.ts'
-import { withoutPassword } from '../../settings/config-values.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
 /** The oldest version that pg-boss supports. */

@@ -3,7 +3,7 @@ import { access, lstat, opendir, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { hasCode } from '../../lib/errno.ts'
 import { userName } from '../../service/data-owner.ts'
-import { dataPathsOf } from '../../service/data-paths.ts'
+import { gitHomeOf } from '../../service/data-paths.ts'
 import type { Config } from '../../settings/config.ts'
 import { type CheckResult, failure, firstFew, passed, warning } from './check-result.ts'
 
@@ -72,7 +72,7 @@ async function isUsable(path: string, stats: Stats): Promise<boolean> {
 
 /** Git runs with a HOME of its own, so that it reads no user's settings. It fails if it cannot enter that directory. */
 async function* checkGitHome(config: Config, advice: string): AsyncGenerator<CheckResult> {
-  const { home } = dataPathsOf(config, '').git
+  const home = gitHomeOf(config)
   const stats = await lstat(home).catch(() => undefined)
   if (!stats) return
   if (stats.isDirectory() && (await isUsable(home, stats)))

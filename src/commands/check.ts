@@ -20,17 +20,28 @@ import { addCommand, configAsDataOwner } from './command-line.ts'
 import { isoTime, type JsonOption, print, printJson } from './print.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
 import { COMMAND_LINE } from './service-database.ts'
+import { DATABASE, SOURCE } from './service-settings.ts'
 import { stoppable } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
+
+const SETTINGS = [...DATABASE, ...SOURCE, 'concurrency'] as const
+
+type CheckConfig = Config<(typeof SETTINGS)[number]>
 
 type CheckOptions = JsonOption & { store?: boolean; lost?: boolean }
 
 export function checkCommand(program: Command, about: string): void {
-  addCommand(program, 'check [names...]', about, [
-    'godwit check --repositories /srv/git                # all repositories',
-    'godwit check alice octo/tools --repositories /srv/git',
-    'godwit check --store                                # all stored segments and archives',
-  ])
+  addCommand(
+    program,
+    'check [names...]',
+    about,
+    [
+      'godwit check --repositories /srv/git                # all repositories',
+      'godwit check alice octo/tools --repositories /srv/git',
+      'godwit check --store                                # all stored segments and archives',
+    ],
+    SETTINGS,
+  )
     .usage('[OWNER[/NAME]...] --repositories DIR | --store [settings]')
     .option('--store', 'read all stored data and compare it with its checksums')
     .option(
@@ -39,7 +50,7 @@ export function checkCommand(program: Command, about: string): void {
     )
     .action(
       stoppable(async (signal, names: string[], options: CheckOptions, command: Command) => {
-        const config = configAsDataOwner(command)
+        const config = configAsDataOwner(command, SETTINGS)
         if (options.lost && !options.store) throw new UsageError('--lost needs --store')
         if (!options.store) return runCheck(config, names, options, signal)
         if (names.length > 0)
@@ -50,7 +61,7 @@ export function checkCommand(program: Command, about: string): void {
 }
 
 async function runCheck(
-  config: Config,
+  config: CheckConfig,
   requested: string[],
   { json = false }: CheckOptions,
   signal: AbortSignal,
@@ -143,7 +154,7 @@ const checkJson = (each: CheckRecord) => ({
 
 /** Reads all stored segments and archives, and lists the archives that contain damaged data. The service may be running. */
 async function checkStoredData(
-  config: Config,
+  config: CheckConfig,
   { json = false, lost: isLost }: CheckOptions,
   signal: AbortSignal,
 ): Promise<void> {

@@ -104,7 +104,7 @@ export function convertCommand(program: Command, about: string): void {
     'godwit convert group_project_export.tar.gz --to github-archive --output archive.tar.gz --owner alice',
     'godwit convert migration.tar.gz --to html --output site',
   ]
-  addCommand(program, 'convert <inputs...>', about, examples, 'owner')
+  addCommand(program, 'convert <inputs...>', about, examples, ['git'])
     .usage('INPUT... --to FORMAT --output PATH')
     .addOption(
       new Option('--to <FORMAT>', 'the format to write')
@@ -148,7 +148,7 @@ export async function runConvert(
   printResult: (result: object) => void = printJson,
 ): Promise<void> {
   refuseOtherOptions(options)
-  const config = readCommandConfig(command)
+  const config = readCommandConfig(command, ['git'])
   const { owner = '', repository: repositories = [] } = options
   const target: Target = TARGETS[options.to]
   const output = resolve(options.output)

@@ -13,6 +13,7 @@ import { requireGit, requireRepositories } from '../service/requirements.ts'
 import { addCommand, configAsDataOwner, withExamples } from './command-line.ts'
 import { formatTime, isoTime, type JsonOption, printResult } from './print.ts'
 import { COMMAND_LINE, withServiceDatabase } from './service-database.ts'
+import { DATABASE, SOURCE } from './service-settings.ts'
 import { tableOf } from './table.ts'
 
 export function lockCommands(program: Command, about: string): void {
@@ -20,12 +21,16 @@ export function lockCommands(program: Command, about: string): void {
     'godwit lock list',
     'godwit lock remove alice/site --repositories /srv/git',
   ])
-  addCommand(lock, 'list', 'list all locks', ['godwit lock list --data /var/lib/godwit']).action(
-    async ({ json }: JsonOption, command: Command) => {
-      const locks = await withServiceDatabase(command, recordedLocks)
-      printResult({ json }, locks.map(lockJson), lockRows(locks), 'no repository is locked')
-    },
-  )
+  addCommand(
+    lock,
+    'list',
+    'list all locks',
+    ['godwit lock list --data /var/lib/godwit'],
+    DATABASE,
+  ).action(async ({ json }: JsonOption, command: Command) => {
+    const locks = await withServiceDatabase(command, recordedLocks)
+    printResult({ json }, locks.map(lockJson), lockRows(locks), 'no repository is locked')
+  })
   addRemoveCommand(lock)
 }
 
@@ -49,6 +54,8 @@ const lockJson = (lock: RecordedLock) => ({
   released_at: isoTime(lock.releasedAt),
 })
 
+const REMOVE_SETTINGS = [...DATABASE, ...SOURCE] as const
+
 function addRemoveCommand(lock: Command): void {
   addCommand(
     lock,
@@ -58,12 +65,13 @@ function addRemoveCommand(lock: Command): void {
       'godwit lock remove alice/site --repositories /srv/git',
       'godwit lock remove alice/gone --repositories /srv/git --forget',
     ],
+    REMOVE_SETTINGS,
   )
     .option('--forget', 'also delete the lock of a repository that no longer exists')
     .action(async (fullName: string, { forget = false, json }: RemoveOptions, command: Command) => {
       if (!isFullName(fullName)) throw new UsageError(`'${fullName}' is not OWNER/NAME`)
       const [owner = '', name = ''] = fullName.split('/')
-      const config = configAsDataOwner(command)
+      const config = configAsDataOwner(command, REMOVE_SETTINGS)
       const paths = sourcePathsOf(config, requireRepositories(config.repositories))
       await requireGit(paths.git)
       const isRemoved = await withDatabase(config, ({ db }) => {

@@ -5,7 +5,7 @@ import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { path } from '../settings/config-values.ts'
-import { archiveOpener } from './archive-file.ts'
+import { ARCHIVE, archiveOpener } from './archive-file.ts'
 import { addCommand, addTo, parsed, readCommandConfig } from './command-line.ts'
 import { print, printJson } from './print.ts'
 import { stoppable } from './stop-signal.ts'
@@ -14,10 +14,15 @@ import { temporaryGit } from './temporary-directory.ts'
 type RestoreOptions = { into: string; repository?: string[]; strict?: boolean; json?: boolean }
 
 export function restoreCommand(program: Command, about: string): void {
-  addCommand(program, 'restore <archive>', about, [
-    'godwit restore migration.tar.gz --into /srv/restored',
-  ])
+  addCommand(
+    program,
+    'restore',
+    about,
+    ['godwit restore migration.tar.gz --into /srv/restored'],
+    ['git'],
+  )
     .usage('ARCHIVE --into DIR')
+    .argument('<archive>', ARCHIVE)
     .requiredOption(
       '--into <DIR>',
       'directory to restore to, as OWNER/NAME.git',
@@ -47,7 +52,7 @@ async function runRestore(
     show(line)
   }
   try {
-    const config = readCommandConfig(command)
+    const config = readCommandConfig(command, ['git'])
     if (file === '-')
       throw new UsageError('restore reads the archive twice: give a file, not standard input')
     await using temporary = await temporaryGit(config, 'restore')

@@ -4,20 +4,26 @@ import { UsageError } from '../lib/user-error.ts'
 import { type Log, openLog } from '../service/log.ts'
 import { requireRepositories } from '../service/requirements.ts'
 import type { Service } from '../service/service.ts'
-import type { Config } from '../settings/config.ts'
 import { describeExposedSecrets } from '../settings/config-file.ts'
 import { addCommandWithoutJson, readServiceConfig } from './command-line.ts'
 import { outputFailure, print } from './print.ts'
+import { SERVE, type ServiceConfig, WORK, type WorkerConfig } from './service-settings.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function serveCommand(program: Command, about: string): void {
-  const command = addCommandWithoutJson(program, 'serve', about, [
-    'godwit serve                             # a sample git host, to try it',
-    'godwit serve --repositories /srv/git --data /var/lib/godwit',
-    'godwit serve --repositories /srv/git --base-url https://migrations.example.com',
-  ])
+  const command = addCommandWithoutJson(
+    program,
+    'serve',
+    about,
+    [
+      'godwit serve                             # a sample git host, to try it',
+      'godwit serve --repositories /srv/git --data /var/lib/godwit',
+      'godwit serve --repositories /srv/git --base-url https://migrations.example.com',
+    ],
+    SERVE,
+  )
   command.action(async (_options, command: Command) => {
-    const config = readServiceConfig(command)
+    const config = readServiceConfig(command, SERVE)
     const logging = startLog(config)
     const stopped = untilStopSignal()
     const service = await start(config, logging)
@@ -32,7 +38,7 @@ export function serveCommand(program: Command, about: string): void {
 }
 
 /** Imports the service here, so that the help does not load the web framework. */
-async function start(config: Config, logging: Log): Promise<Service> {
+async function start(config: ServiceConfig, logging: Log): Promise<Service> {
   if (config.repositories !== undefined || config.databaseUrl !== undefined)
     return (await import('../service/service.ts')).startService(config, logging)
   return (await import('./sample.ts')).startSample(config, logging)
@@ -41,9 +47,9 @@ async function start(config: Config, logging: Log): Promise<Service> {
 export function workCommand(program: Command, about: string): void {
   const example =
     'godwit work --repositories /srv/git --database-url postgres://db/godwit --blobs s3://archives'
-  const command = addCommandWithoutJson(program, 'work', about, [example])
+  const command = addCommandWithoutJson(program, 'work', about, [example], WORK)
   command.action(async (_options, command: Command) => {
-    const config = readServiceConfig(command)
+    const config = readServiceConfig(command, WORK)
     requireRepositories(config.repositories)
     if (config.databaseUrl === undefined)
       throw new UsageError('`work` needs --database-url: it shares the database with API processes')
@@ -58,7 +64,7 @@ export function workCommand(program: Command, about: string): void {
   })
 }
 
-function startLog(config: Config): Log {
+function startLog(config: WorkerConfig): Log {
   const logging = openLog(config)
   const exposed = describeExposedSecrets(config.file)
   if (exposed) logging.log.warn(exposed)

@@ -13,19 +13,25 @@ import { requireGit, requireRepositories } from '../service/requirements.ts'
 import { addCommand, configAsDataOwner } from './command-line.ts'
 import { type JsonOption, printMessage, printResult } from './print.ts'
 import { COMMAND_LINE } from './service-database.ts'
+import { DATABASE, FORGE, SOURCE } from './service-settings.ts'
+
+const SETTINGS = [...DATABASE, ...SOURCE, ...FORGE] as const
 
 export function syncCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'sync [repositories...]', about, [
-    'godwit sync --repositories /srv/git',
-    'godwit sync alice/site --repositories /srv/git',
-  ])
+  const command = addCommand(
+    program,
+    'sync [repositories...]',
+    about,
+    ['godwit sync --repositories /srv/git', 'godwit sync alice/site --repositories /srv/git'],
+    SETTINGS,
+  )
   command.action(async (fullNames: string[], { json }: JsonOption, command: Command) => {
     const names = fullNames.map((text) => {
       const name = parseFullName(text)
       if (!name) throw new UsageError(`"${text}" is not OWNER/NAME`)
       return name
     })
-    const config = configAsDataOwner(command)
+    const config = configAsDataOwner(command, SETTINGS)
     const paths = sourcePathsOf(config, requireRepositories(config.repositories))
     await requireGit(paths.git)
     const warn = (_: object, text: string) => printMessage(`warning: ${escapeForTerminal(text)}`)

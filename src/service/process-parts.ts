@@ -46,7 +46,6 @@ export interface ProcessSettings
   sshUrl: string
   /** Whether the operator has set `sshUrl`. */
   servesSsh: boolean
-  s3PublicEndpoint: string | undefined
 }
 
 /** The dependencies that every long-running process has, whatever its role. */

@@ -32,6 +32,7 @@ const RECORD_TOKEN_USE_INTERVAL_MS = 10_000
 export interface ServiceSettings extends WorkerSettings, OidcSettings {
   role: 'all' | 'api'
   listen: { host: string; port: number }
+  s3PublicEndpoint: string | undefined
   trustedProxies: string[] | undefined
   userHeader: string | undefined
   oidcName: string

@@ -31,10 +31,10 @@ interface ConvertOptions {
   to: keyof typeof TARGETS
   output: string
   people?: string
-  repository?: string[]
+  include?: string[]
   owner?: string
   keepLinks?: boolean
-  target?: string
+  forge?: string
   assetBaseUrl?: string
   report?: string
   strict?: boolean
@@ -68,8 +68,8 @@ export const TARGETS = {
         throw new UsageError(
           `--output ${output} must not have %, ? or # in it, because restore-repo reads files by URL`,
         )
-      const { keepLinks = false, target = '' } = options
-      return giteaDumpWriter({ ...parts, into: output, keepLinks, target })
+      const { keepLinks = false, forge = '' } = options
+      return giteaDumpWriter({ ...parts, into: output, keepLinks, forge })
     },
   },
   'gitlab-export': {
@@ -86,7 +86,7 @@ export const TARGETS = {
 /** The options that only one format has. */
 const OPTIONS_OF_FORMAT = [
   ['keepLinks', '--keep-links', 'gitea-dump'],
-  ['target', '--target', 'gitea-dump'],
+  ['forge', '--forge', 'gitea-dump'],
   ['assetBaseUrl', '--asset-base-url', 'gitlab-export'],
 ] as const
 
@@ -113,7 +113,7 @@ export function convertCommand(program: Command, about: string): void {
     )
     .requiredOption('--output <PATH>', 'the file or directory to write')
     .option('--people <CSV>', 'file of old-login,new-login; see godwit show --people')
-    .option('--repository <OWNER/NAME>', 'convert only this repository; repeat it for more', addTo)
+    .option('--include <OWNER/NAME>', 'convert only this repository; repeat it for more', addTo)
     .option(
       '--owner <LOGIN>',
       'owner of the projects in exports of GitLab, which do not name one',
@@ -121,9 +121,9 @@ export function convertCommand(program: Command, about: string): void {
     )
     .option('--keep-links', 'gitea-dump: leave links to the old host in texts as they are')
     .option(
-      '--target <URL>',
+      '--forge <URL>',
       'gitea-dump: base URL of the new server, for links and accounts',
-      parsed('--target', baseUrl, { isSecret: true }),
+      parsed('--forge', baseUrl, { isSecret: true }),
     )
     .option(
       '--asset-base-url <URL>',
@@ -149,7 +149,7 @@ export async function runConvert(
 ): Promise<void> {
   refuseOtherOptions(options)
   const config = readCommandConfig(command, ['git'])
-  const { owner = '', repository: repositories = [] } = options
+  const { owner = '', include: repositories = [] } = options
   const target: Target = TARGETS[options.to]
   const output = resolve(options.output)
   const numbersFile = `${output}.numbers.csv`
@@ -233,17 +233,17 @@ export async function runConvert(
     throw new UserError(`some data could not be converted (--strict); the rest is in ${output}`)
 }
 
-async function readPeopleFile({ people: file, to, target }: ConvertOptions, report: Report) {
+async function readPeopleFile({ people: file, to, forge }: ConvertOptions, report: Report) {
   const isGitea = to === 'gitea-dump'
   const people: PeopleMap = await readPeople(
     file,
     isGitea ? accountRefusal : invalidNameReason,
     (warning) => report.warn('people', warning),
   )
-  if (isGitea && target === undefined && people.values().some(({ id }) => id !== undefined))
+  if (isGitea && forge === undefined && people.values().some(({ id }) => id !== undefined))
     report.warn(
       'people',
-      'account-id is used only with --target: without it, no author is linked to an account',
+      'account-id is used only with --forge: without it, no author is linked to an account',
     )
   return people
 }

@@ -107,7 +107,7 @@ async function exportAndConvert(command: Command, run: Run, signal: AbortSignal)
   try {
     if (to && converted && files.length > 0) {
       setStopMessage('stopped; the exports are complete, and no unfinished files are left')
-      const convertOptions = { to, output: converted, owner, repository: [], json }
+      const convertOptions = { to, output: converted, owner, json }
       await runConvert(command, files, convertOptions, signal, (result) => {
         conversion = result
       })

@@ -11,7 +11,7 @@ import { print, printJson } from './print.ts'
 import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 
-type RestoreOptions = { into: string; repository?: string[]; strict?: boolean; json?: boolean }
+type RestoreOptions = { into: string; include?: string[]; strict?: boolean; json?: boolean }
 
 export function restoreCommand(program: Command, about: string): void {
   addCommand(
@@ -28,7 +28,7 @@ export function restoreCommand(program: Command, about: string): void {
       'directory to restore to, as OWNER/NAME.git',
       parsed('--into', path),
     )
-    .option('--repository <OWNER/NAME>', 'restore only this repository; repeat it for more', addTo)
+    .option('--include <OWNER/NAME>', 'restore only this repository; repeat it for more', addTo)
     .option('--strict', 'fail if some data of the archive could not be restored')
     .action(stoppable(runRestore))
 }
@@ -37,7 +37,7 @@ export function restoreCommand(program: Command, about: string): void {
 async function runRestore(
   signal: AbortSignal,
   file: string,
-  { into, repository: repositories = [], strict, json }: RestoreOptions,
+  { into, include: repositories = [], strict, json }: RestoreOptions,
   command: Command,
 ): Promise<void> {
   const restored: string[] = []

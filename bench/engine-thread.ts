@@ -13,7 +13,7 @@ const maker = createSegmentMaker({
     ...source,
     snapshot: async (...args) => believed(await source.snapshot(...args)),
   },
-  blobs: await openBlobs(places),
+  blobs: await openBlobs(places.blobs),
   scratchDirectory: places.scratch,
 })
 serveSegmentRequests(parentPort!, maker)

@@ -52,7 +52,7 @@ export async function startService(
   const url = await addressOf(child)
   await until(async () => (await fetch(`${url}/readyz`)).ok)
   const startSeconds = (performance.now() - startedAt) / 1000
-  const token = await run(GODWIT, ['token', 'add', login, ...settings])
+  const token = await run(GODWIT, ['token', 'add', login, '--data', data, ...database])
   const headers = {
     accept: 'application/vnd.github.wyandotte-preview+json',
     authorization: `bearer ${token}`,

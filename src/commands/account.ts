@@ -17,6 +17,7 @@ import { byteLimit } from '../settings/config-values.ts'
 import { addCommand, parsed, withExamples } from './command-line.ts'
 import { type JsonOption, printResult } from './print.ts'
 import { changeDatabase, withServiceDatabase } from './service-database.ts'
+import { DATABASE } from './service-settings.ts'
 import { type Table, tableOf } from './table.ts'
 
 export function accountCommands(program: Command, about: string): void {
@@ -24,10 +25,13 @@ export function accountCommands(program: Command, about: string): void {
     'godwit account list',
     'godwit account add octo --type Organization',
   ])
-  addCommand(account, 'list', 'list all accounts', [
-    'godwit account list',
-    'godwit account list --json',
-  ]).action(async ({ json }: JsonOption, command: Command) => {
+  addCommand(
+    account,
+    'list',
+    'list all accounts',
+    ['godwit account list', 'godwit account list --json'],
+    DATABASE,
+  ).action(async ({ json }: JsonOption, command: Command) => {
     const accounts = await withServiceDatabase(command, async (db) => {
       const quotas = await listQuotas(db)
       return (await listAccounts(db)).map((each) => jsonOf(each, quotas))
@@ -35,14 +39,18 @@ export function accountCommands(program: Command, about: string): void {
     printResult({ json }, accounts, accountRows(accounts), 'no accounts yet')
   })
 
-  addCommand(account, 'show <login>', 'show one account', ['godwit account show alice']).action(
-    async (login: string, { json }: JsonOption, command: Command) => {
-      const found = await withServiceDatabase(command, async (db) =>
-        jsonOf(await requireAccount(db, login), await listQuotas(db)),
-      )
-      printResult({ json }, found, accountRows([found]))
-    },
-  )
+  addCommand(
+    account,
+    'show <login>',
+    'show one account',
+    ['godwit account show alice'],
+    DATABASE,
+  ).action(async (login: string, { json }: JsonOption, command: Command) => {
+    const found = await withServiceDatabase(command, async (db) =>
+      jsonOf(await requireAccount(db, login), await listQuotas(db)),
+    )
+    printResult({ json }, found, accountRows([found]))
+  })
 
   addAccountCommand(
     account,
@@ -74,9 +82,13 @@ export function accountCommands(program: Command, about: string): void {
         )
       return changeAccount(login, options, command, { isNew: false })
     })
-  addCommand(account, 'remove <login>', 'remove an account that was never used', [
-    'godwit account remove alcie',
-  ]).action(async (login: string, { json }: JsonOption, command: Command) => {
+  addCommand(
+    account,
+    'remove <login>',
+    'remove an account that was never used',
+    ['godwit account remove alcie'],
+    DATABASE,
+  ).action(async (login: string, { json }: JsonOption, command: Command) => {
     const found = await changeDatabase(command, async (tx, record) => {
       const account = await requireAccount(tx, login)
       if (!(await removeUnusedAccount(tx, account)))
@@ -90,9 +102,9 @@ export function accountCommands(program: Command, about: string): void {
   })
 }
 
-/** Adds a command that changes an account. Its option --max-archive-bytes is about that account, and not the setting. */
+/** Adds a command that changes an account. */
 function addAccountCommand(parent: Command, name: string, about: string, examples: string[]) {
-  return addCommand(parent, name, about, examples, 'maxArchiveBytes')
+  return addCommand(parent, name, about, examples, DATABASE)
     .addOption(new Option('--type <type>', 'type of the account').choices(accountTypes))
     .option('--site-admin', 'may see and manage migrations, locks and tokens of all accounts')
     .option(

@@ -5,6 +5,10 @@ import { type PeopleMap, parsePeopleCsv } from '../formats/people.ts'
 import type { Bytes } from '../lib/bytes.ts'
 import { UserError } from '../lib/user-error.ts'
 
+/** Describes the argument of a command that reads an archive. */
+export const ARCHIVE = 'a file, or a directory that it was unpacked into'
+export const ARCHIVE_OR_STDIN = `${ARCHIVE}; - for standard input`
+
 /**
  * Returns a function that opens an archive. `path` is an archive file, a directory with the unpacked archive, or `-` for standard
  * input, which can be read only once. Rejects if the path does not exist.

@@ -7,16 +7,23 @@ import { duration } from '../settings/config-values.ts'
 import { addCommandWithoutJson } from './command-line.ts'
 import { formatTime, isoTime, type JsonOption, printJsonLine, printTable } from './print.ts'
 import { withServiceDatabase } from './service-database.ts'
+import { DATABASE } from './service-settings.ts'
 import { tableOf } from './table.ts'
 
 type AuditOptions = AuditFilter & JsonOption
 
 export function auditCommand(program: Command, about: string): void {
   const time = 'a duration before now, such as 7d, or a date'
-  addCommandWithoutJson(program, 'audit', about, [
-    'godwit audit --since 7d --actor alice',
-    'godwit audit --since 2026-01-01 --action migration.start --json',
-  ])
+  addCommandWithoutJson(
+    program,
+    'audit',
+    about,
+    [
+      'godwit audit --since 7d --actor alice',
+      'godwit audit --since 2026-01-01 --action migration.start --json',
+    ],
+    DATABASE,
+  )
     .addOption(
       new Option('--since <time>', `first time to list: ${time}`)
         .argParser(parseTimeOrAge)

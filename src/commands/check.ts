@@ -10,7 +10,7 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { type DamagedArchive, damagedArchives } from '../migrations/archive-store.ts'
 import { countSegments } from '../migrations/segment-store.ts'
 import { deleteOtherChecks, recordCheck } from '../repositories/check-store.ts'
-import { blobsAddress, dataPathsOf, openBlobs } from '../service/data-paths.ts'
+import { blobsAddress, blobsOf, openBlobs } from '../service/data-paths.ts'
 import { type LocalCheck, openLocalCheck } from '../service/local-export.ts'
 import { withDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
@@ -20,17 +20,28 @@ import { addCommand, configAsDataOwner } from './command-line.ts'
 import { isoTime, type JsonOption, print, printJson } from './print.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
 import { COMMAND_LINE } from './service-database.ts'
+import { DATABASE, SOURCE } from './service-settings.ts'
 import { stoppable } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
+
+const SETTINGS = [...DATABASE, ...SOURCE, 'concurrency'] as const
+
+type CheckConfig = Config<(typeof SETTINGS)[number]>
 
 type CheckOptions = JsonOption & { store?: boolean; lost?: boolean }
 
 export function checkCommand(program: Command, about: string): void {
-  addCommand(program, 'check [names...]', about, [
-    'godwit check --repositories /srv/git                # all repositories',
-    'godwit check alice octo/tools --repositories /srv/git',
-    'godwit check --store                                # all stored segments and archives',
-  ])
+  addCommand(
+    program,
+    'check [names...]',
+    about,
+    [
+      'godwit check --repositories /srv/git                # all repositories',
+      'godwit check alice octo/tools --repositories /srv/git',
+      'godwit check --store                                # all stored segments and archives',
+    ],
+    SETTINGS,
+  )
     .usage('[OWNER[/NAME]...] --repositories DIR | --store [settings]')
     .option('--store', 'read all stored data and compare it with its checksums')
     .option(
@@ -39,7 +50,7 @@ export function checkCommand(program: Command, about: string): void {
     )
     .action(
       stoppable(async (signal, names: string[], options: CheckOptions, command: Command) => {
-        const config = configAsDataOwner(command)
+        const config = configAsDataOwner(command, SETTINGS)
         if (options.lost && !options.store) throw new UsageError('--lost needs --store')
         if (!options.store) return runCheck(config, names, options, signal)
         if (names.length > 0)
@@ -50,7 +61,7 @@ export function checkCommand(program: Command, about: string): void {
 }
 
 async function runCheck(
-  config: Config,
+  config: CheckConfig,
   requested: string[],
   { json = false }: CheckOptions,
   signal: AbortSignal,
@@ -145,11 +156,11 @@ const checkJson = (each: Check) => ({
 
 /** Reads all stored segments and archives, and lists the archives that contain damaged data. The service may be running. */
 async function checkStoredData(
-  config: Config,
+  config: CheckConfig,
   { json = false, lost: isLost }: CheckOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const blobs = await openBlobs(dataPathsOf(config, ''))
+  const blobs = await openBlobs(blobsOf(config))
   await withDatabase(config, async ({ db }) => {
     if (isLost)
       await inAuditedTransaction({ db, now: Date.now }, COMMAND_LINE, async (tx, record) => {

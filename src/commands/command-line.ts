@@ -5,44 +5,46 @@ import { switchUserToOwnerOf } from '../service/data-owner.ts'
 import { type Config, readConfig } from '../settings/config.ts'
 import { type ConfigFile, DEFAULT_CONFIG_FILE, findConfigFile } from '../settings/config-file.ts'
 import { readEnvironmentFile } from '../settings/environment-file.ts'
-import {
-  flagOf,
-  type OptionName,
-  optionNames,
-  optionOf,
-  variableOf,
-} from '../settings/setting-names.ts'
+import { flagOf, type OptionName, optionNames, optionOf } from '../settings/setting-names.ts'
 import { printMessage } from './print.ts'
 import { paint } from './terminal.ts'
 
-/** Adds a command that takes `--json` and all settings as options, except those whose name it uses for an option of its own. */
+/** Adds a command that takes `--json` and these settings. */
 export const addCommand = (...args: Parameters<typeof addCommandWithoutJson>): Command =>
   addCommandWithoutJson(...args).option('--json', 'print the result as JSON')
 
+/** Adds a command with the flags of the settings that it uses. No other setting matters to it. */
 export function addCommandWithoutJson(
   parent: Command,
   nameAndArguments: string,
   about: string,
   examples: readonly string[],
-  ...except: OptionName[]
+  settings: readonly OptionName[] = [],
 ): Command {
   const command = parent.command(nameAndArguments).description(about)
-  for (const name of optionNames) if (!except.includes(name)) addSetting(command, name)
-  command.addHelpText('after', () => `\n${paint('bold', SETTINGS)} godwit help settings`)
+  for (const name of optionNames) if (settings.includes(name)) addSetting(command, name)
+  if (settings.length > 0) command.addHelpText('after', `\n${HOW_TO_SET_OTHERWISE}`)
   return withExamples(command, examples)
 }
 
-/** The help group of the options that are settings. */
+const HOW_TO_SET_OTHERWISE =
+  'Settings may also be in the environment or a file: see `godwit help settings`.'
+
+/** The help group of the settings. */
 const SETTINGS = 'Settings:'
 
-export const isSetting = (option: Option): boolean => option.helpGroupHeading === SETTINGS
+const settingOptions = new WeakSet<Option>()
+
+/** Whether an option is a setting, and not one that only the command has. */
+export const isSetting = (option: Option): boolean => settingOptions.has(option)
 
 export function addSetting(command: Command, name: OptionName, group = SETTINGS): Command {
   const { argument, about, defaultValue, defaultDescription, isList } = optionOf(name)
   const shownDefault = defaultValue ?? defaultDescription
-  const help = `${about}; ${variableOf(name)}${shownDefault ? ` (default: ${shownDefault})` : ''}`
+  const help = `${about}${shownDefault ? ` (default: ${shownDefault})` : ''}`
   const option = new Option(`${flagOf(name)} <${argument}>`, help).helpGroup(group)
   if (isList) option.argParser((text, before?: string) => (before ? `${before},${text}` : text))
+  settingOptions.add(option)
   return command.addOption(option)
 }
 
@@ -103,26 +105,34 @@ export function configFileOf(command: Command): ConfigFile | undefined {
   return findConfigFile({ flag, variable: process.env.GODWIT_CONFIG })
 }
 
-/** Reads the settings of a command, from its own options and those of its parents. */
-export function readCommandConfig(command: Command): Config {
-  const flags = command.optsWithGlobals<Record<string, string>>()
-  // An option of the command may have the name of a setting.
-  for (const option of command.options) if (!isSetting(option)) delete flags[option.attributeName()]
+/** Reads the settings that a command has declared. */
+export function readCommandConfig<S extends OptionName>(
+  command: Command,
+  settings: readonly S[],
+): Config<S> {
+  const declared = command.options.filter(isSetting).map((option) => option.attributeName())
+  const different = new Set<string>(settings).symmetricDifference(new Set(declared))
+  if (different.size > 0)
+    throw new Error(`${command.name()}: settings are declared or read, not both: ${[...different]}`)
   const file = configFileOf(command)
   // The SDK of the bucket reads the environment of the process.
   for (const [name, value] of Object.entries(
     readEnvironmentFile(file?.path ?? DEFAULT_CONFIG_FILE),
   ))
     process.env[name] ??= value
-  return readConfig(flags, process.env, file)
+  return readConfig(command.opts(), process.env, { file, settings })
 }
 
 /** Reads the settings of a command that works on the service's data. Throws if it is not known where the data is. */
-export const readServiceConfig = (command: Command): Config =>
-  requireKnownDataDirectory(readCommandConfig(command))
+export const readServiceConfig = <S extends OptionName>(
+  command: Command,
+  settings: readonly S[],
+): Config<S> => requireKnownDataDirectory(readCommandConfig(command, settings))
 
 /** Throws if only an unreadable configuration file says where the data is. */
-export function requireKnownDataDirectory(config: Config): Config {
+export function requireKnownDataDirectory<C extends Pick<Config, 'file' | 'origins'>>(
+  config: C,
+): C {
   const { file, origins } = config
   if (!file?.isDenied) return config
   const isLocationKnown = origins.databaseUrl !== undefined || origins.data?.from !== 'default'
@@ -135,32 +145,46 @@ export function requireKnownDataDirectory(config: Config): Config {
 }
 
 /** Reads the settings like `readServiceConfig`, and switches from root to the owner of the data directory. */
-export function configAsDataOwner(command: Command): Config {
-  const config = readServiceConfig(command)
+export function configAsDataOwner<S extends OptionName>(
+  command: Command,
+  settings: readonly (S | 'data')[],
+): Config<S | 'data'> {
+  const config = readServiceConfig(command, settings)
   switchUserToOwnerOf(config.data)
   return config
 }
 
+const MAX_TERM_WIDTH = 26
+
 /**
- * Help configuration that hides the settings, which have a help page of their own. They are not hidden options, so that
- * commander still suggests them for a misspelt one.
+ * Help configuration in which settings come after the other options, and a long option is on a line of its own, so that it does not
+ * narrow the descriptions of the others.
  */
-export const withoutSettings = {
+export const helpLayout = {
   groupItems<T extends Command | Option>(
     this: Help,
     all: T[],
     visible: T[],
     groupOf: (item: T) => string,
   ): Map<string, T[]> {
-    const groups = Help.prototype.groupItems.call(this, all, visible, groupOf as never)
+    const groups: Map<string, T[]> = Help.prototype.groupItems.call(
+      this,
+      all,
+      visible,
+      groupOf as never,
+    ) as never
+    const settings = groups.get(SETTINGS)
     groups.delete(SETTINGS)
-    return groups as Map<string, T[]>
+    return settings ? groups.set(SETTINGS, settings) : groups
   },
-  longestOptionTermLength(this: Help, command: Command, help: Help): number {
-    const widths = help
-      .visibleOptions(command)
-      .filter((option) => !isSetting(option))
-      .map((option) => this.displayWidth(help.styleOptionTerm(help.optionTerm(option))))
-    return Math.max(0, ...widths)
+  padWidth(this: Help, command: Command, help: Help): number {
+    return Math.min(MAX_TERM_WIDTH, Help.prototype.padWidth.call(this, command, help))
+  },
+  formatItem(this: Help, term: string, width: number, description: string, help: Help): string {
+    const format = (shown: string) =>
+      Help.prototype.formatItem.call(this, shown, width, description, help)
+    return description && help.displayWidth(term) > width
+      ? `  ${term}\n${format('')}`
+      : format(term)
   },
 }

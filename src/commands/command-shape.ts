@@ -24,14 +24,14 @@ export interface CommandShape {
   commands: readonly CommandShape[]
   /** The command's own options, without the settings. */
   options: readonly OptionShape[]
-  hasSettings: boolean
+  settings: readonly OptionShape[]
   arguments: readonly ValueShape[]
   examples: readonly string[]
 }
 
 /** Describes a command and its subcommands, for the completion scripts and the manual page. */
 export function commandShape(command: Command, path: readonly string[] = []): CommandShape {
-  const own = command.options.filter((option) => !isSetting(option) && !option.hidden)
+  const own = command.options.filter((option) => !isSetting(option))
   const shown = command.createHelp().visibleCommands(command)
   const names = shown.map((each) => each.name())
   const subcommands = shown.map((each) => {
@@ -46,7 +46,7 @@ export function commandShape(command: Command, path: readonly string[] = []): Co
     usage: `${['godwit', ...path].join(' ')} ${command.usage()}`.trimEnd(),
     commands: subcommands,
     options: [...own.map(optionShape), { flag: '--help', about: 'display help for command' }],
-    hasSettings: command.options.some(isSetting),
+    settings: command.options.filter(isSetting).map(optionShape),
     arguments: command.registeredArguments.map((each) => valueShape(each.name(), each.argChoices)),
     examples: examplesOf(command),
   }
@@ -62,7 +62,7 @@ function optionShape({ flags, long, short, description, argChoices }: Option): O
   return name === undefined ? shape : { ...shape, value: valueShape(name, argChoices) }
 }
 
-export function valueShape(name: string, choices?: readonly string[]): ValueShape {
+function valueShape(name: string, choices?: readonly string[]): ValueShape {
   const alternatives = /^[a-z/-]+(\|[a-z/-]+)+$/.test(name) ? name.split('|') : []
   return { name, choices: choices ?? alternatives, takes: kindOf(name) }
 }

@@ -34,13 +34,15 @@ interface CompareOptions {
   json?: boolean
 }
 
+const SETTINGS = ['git', 'forgeStorageOrigins'] as const
+
 export function compareCommand(program: Command, about: string): void {
   const examples = [
     'godwit compare move.tar.gz --forge https://git.example.com --token-file token --people people.csv',
     'godwit compare move.tar.gz --github https://github.com --token-file token --owner octo --html report.html',
     'godwit compare monday.tar.gz tuesday.tar.gz',
   ]
-  addCommand(program, 'compare <archive> [other]', about, examples, 'owner', 'forge')
+  addCommand(program, 'compare <archive> [other]', about, examples, SETTINGS)
     .usage('ARCHIVE (OTHER | --forge URL | --github URL)')
     .addOption(
       new Option('--forge <URL>', 'compare with this Gitea or Forgejo').conflicts('github'),
@@ -68,7 +70,7 @@ async function runCompare(
   options: CompareOptions,
   command: Command,
 ): Promise<void> {
-  const config = readCommandConfig(command)
+  const config = readCommandConfig(command, SETTINGS)
   const { owner = '', html, finished: isFinished = false } = options
   const host = await hostOf(options, config.forgeStorageOrigins ?? [])
   if ((host === undefined) === (other === undefined))

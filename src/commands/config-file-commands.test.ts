@@ -106,15 +106,35 @@ test('commands find the bucket through the file `environment`, and name what is 
 test('a command does nothing if the configuration file has errors', async (t) => {
   const folder = temporaryDirectory(t)
   const file = join(folder, 'config')
-  writeFileSync(file, `data = ${folder}/data\nlistne = 127.0.0.1:80\nlisten = 80\n`)
+  writeFileSync(file, `data = ${folder}/data\nlistne = 127.0.0.1:80\nlayout = deep\n`)
   const { code, stderr, stdout } = await createCommandRunner()(['sync', '--config', file])
   assert.deepEqual([code, stdout], [2, ''])
   assert.equal(
     stderr,
     `godwit: ${file}:2: listne: unknown setting; did you mean listen?\n` +
-      `godwit: ${file}:3: listen: must be HOST:PORT, such as 127.0.0.1:3000\n`,
+      `godwit: ${file}:3: layout: must be one of owner/name, flat, any-depth\n`,
   )
   assert.ok(!existsSync(join(folder, 'data')))
+})
+
+test('the value of a setting matters only to commands that use it', async (t) => {
+  const folder = temporaryDirectory(t)
+  const file = join(folder, 'config')
+  const text = `data = ${folder}/data\nlfs-directory = ~/lfs\nlisten = 80\n`
+  writeFileSync(file, text)
+  const env = { GODWIT_CONFIG: file, GODWIT_RATE_LIMIT: 'none' }
+  const godwit = createCommandRunner()
+  const added = await godwit(['account', 'add', 'alice'], env)
+  assert.equal(added.code, 0, added.stderr)
+  const { code, stderr } = await godwit(['serve'], env)
+  assert.equal(code, 2)
+  for (const named of [`${file}:2: lfs-directory`, `${file}:3: listen`, 'GODWIT_RATE_LIMIT'])
+    assert.match(stderr, new RegExp(`^godwit: ${RegExp.escape(named)}: `, 'm'))
+  const misspelt = await godwit(['account', 'list'], { ...env, GODWIT_RATE_LIMTI: '1' })
+  assert.match(misspelt.stderr, /^godwit: GODWIT_RATE_LIMTI: unknown setting; did you mean/)
+  writeFileSync(file, `${text}lisetn = 80\n`)
+  const unknown = await godwit(['account', 'list'], env)
+  assert.equal(unknown.stderr, `godwit: ${file}:4: lisetn: unknown setting; did you mean listen?\n`)
 })
 
 test('doctor warns of secrets in a world-readable file', async (t) => {
@@ -141,12 +161,15 @@ test('a command refuses to guess the data directory if the configuration file is
     ...nothing,
   }
   const denied = /this user may not read \/etc\/godwit\/config, .* run the command as root or/
-  assert.throws(() => requireKnownDataDirectory(readConfig({}, {}, file)), denied)
-  assert.throws(() => requireKnownDataDirectory(readConfig({ vendor: 'forge' }, {}, file)), denied)
+  assert.throws(() => requireKnownDataDirectory(readConfig({}, {}, { file })), denied)
+  assert.throws(
+    () => requireKnownDataDirectory(readConfig({ vendor: 'forge' }, {}, { file })),
+    denied,
+  )
   for (const [flags, env] of [
     [{ data: '/d' }, {}],
     [{}, { GODWIT_DATA: '/d' }],
     [{ databaseUrl: 'postgres://db/godwit' }, {}],
   ] as const)
-    assert.ok(requireKnownDataDirectory(readConfig(flags, env, file)))
+    assert.ok(requireKnownDataDirectory(readConfig(flags, env, { file })))
 })

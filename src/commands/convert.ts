@@ -30,10 +30,10 @@ interface ConvertOptions {
   to: keyof typeof TARGETS
   output: string
   people?: string
-  repository?: string[]
+  include?: string[]
   owner?: string
   keepLinks?: boolean
-  target?: string
+  forge?: string
   assetBaseUrl?: string
   report?: string
   strict?: boolean
@@ -67,8 +67,8 @@ export const TARGETS = {
         throw new UsageError(
           `--output ${output} must not have %, ? or # in it, because restore-repo reads files by URL`,
         )
-      const { keepLinks = false, target = '' } = options
-      return giteaDumpWriter({ ...parts, into: output, keepLinks, target })
+      const { keepLinks = false, forge = '' } = options
+      return giteaDumpWriter({ ...parts, into: output, keepLinks, forge })
     },
   },
   'gitlab-export': {
@@ -85,7 +85,7 @@ export const TARGETS = {
 /** The options that only one format has. */
 const OPTIONS_OF_FORMAT = [
   ['keepLinks', '--keep-links', 'gitea-dump'],
-  ['target', '--target', 'gitea-dump'],
+  ['forge', '--forge', 'gitea-dump'],
   ['assetBaseUrl', '--asset-base-url', 'gitlab-export'],
 ] as const
 
@@ -103,7 +103,7 @@ export function convertCommand(program: Command, about: string): void {
     'godwit convert group_project_export.tar.gz --to github-archive --output archive.tar.gz --owner alice',
     'godwit convert migration.tar.gz --to html --output site',
   ]
-  addCommand(program, 'convert <inputs...>', about, examples, 'owner')
+  addCommand(program, 'convert <inputs...>', about, examples, ['git'])
     .usage('INPUT... --to FORMAT --output PATH')
     .addOption(
       new Option('--to <FORMAT>', 'the format to write')
@@ -112,7 +112,7 @@ export function convertCommand(program: Command, about: string): void {
     )
     .requiredOption('--output <PATH>', 'the file or directory to write')
     .option('--people <CSV>', 'file of old-login,new-login; see godwit show --people')
-    .option('--repository <OWNER/NAME>', 'convert only this repository; repeat it for more', addTo)
+    .option('--include <OWNER/NAME>', 'convert only this repository; repeat it for more', addTo)
     .option(
       '--owner <LOGIN>',
       'owner of the projects in exports of GitLab, which do not name one',
@@ -120,9 +120,9 @@ export function convertCommand(program: Command, about: string): void {
     )
     .option('--keep-links', 'gitea-dump: leave links to the old host in texts as they are')
     .option(
-      '--target <URL>',
+      '--forge <URL>',
       'gitea-dump: base URL of the new server, for links and accounts',
-      parsed('--target', baseUrl, { isSecret: true }),
+      parsed('--forge', baseUrl, { isSecret: true }),
     )
     .option(
       '--asset-base-url <URL>',
@@ -147,8 +147,8 @@ export async function runConvert(
   printResult: (result: object) => void = printJson,
 ): Promise<void> {
   refuseOtherOptions(options)
-  const config = readCommandConfig(command)
-  const { owner = '', repository: repositories = [] } = options
+  const config = readCommandConfig(command, ['git'])
+  const { owner = '', include: repositories = [] } = options
   const target: Target = TARGETS[options.to]
   const output = resolve(options.output)
   const numbersFile = `${output}.numbers.csv`
@@ -232,17 +232,17 @@ export async function runConvert(
     throw new UserError(`some data could not be converted (--strict); the rest is in ${output}`)
 }
 
-async function readPeopleFile({ people: file, to, target }: ConvertOptions, report: Report) {
+async function readPeopleFile({ people: file, to, forge }: ConvertOptions, report: Report) {
   const isGitea = to === 'gitea-dump'
   const people: PeopleMap = await readPeople(
     file,
     isGitea ? accountRefusal : invalidNameReason,
     (warning) => report.warn('people', warning),
   )
-  if (isGitea && target === undefined && people.values().some(({ id }) => id !== undefined))
+  if (isGitea && forge === undefined && people.values().some(({ id }) => id !== undefined))
     report.warn(
       'people',
-      'account-id is used only with --target: without it, no author is linked to an account',
+      'account-id is used only with --forge: without it, no author is linked to an account',
     )
   return people
 }

@@ -12,14 +12,15 @@ import {
   type CopyProgress,
   type CopyReport,
   copyService,
+  type DataSettings,
 } from '../service/copy-service.ts'
 import { switchUserToOwnerOf } from '../service/data-owner.ts'
 import { openDatabase } from '../service/open-database.ts'
-import type { Config } from '../settings/config.ts'
 import { bucketAddress, path, postgresAddress } from '../settings/config-values.ts'
 import { addCommand, parsed, readServiceConfig } from './command-line.ts'
 import { isoTime, print, printJson, printMessage, printResult, printTable } from './print.ts'
 import { COMMAND_LINE } from './service-database.ts'
+import { DATABASE } from './service-settings.ts'
 import { stoppable } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 
@@ -36,11 +37,17 @@ interface CopyOptions {
 }
 
 export function copyCommand(program: Command, about: string): void {
-  addCommand(program, 'copy', about, [
-    'godwit copy --to /var/backups/godwit --online       # a backup, while the service runs',
-    'godwit copy --from /var/backups/godwit --to /var/lib/godwit --keep-source    # restore it',
-    'godwit copy --to-database-url postgres://db/godwit --to-blobs s3://archives',
-  ])
+  addCommand(
+    program,
+    'copy',
+    about,
+    [
+      'godwit copy --to /var/backups/godwit --online       # a backup, while the service runs',
+      'godwit copy --from /var/backups/godwit --to /var/lib/godwit --keep-source    # restore it',
+      'godwit copy --to-database-url postgres://db/godwit --to-blobs s3://archives',
+    ],
+    DATABASE,
+  )
     .usage('--to DIR | --to-database-url URL [--to-blobs s3://BUCKET] [settings]')
     .option(
       '--from <DIR>',
@@ -85,7 +92,7 @@ async function run(signal: AbortSignal, options: CopyOptions, command: Command):
     throw new UsageError('--unmark-source copies nothing: leave out the options that say where to')
   if (!unmarkSource && !hasTarget)
     throw new UsageError('say where to copy: --to DIR, --to-database-url URL or --to-blobs PLACE')
-  const settings = readServiceConfig(command)
+  const settings = readServiceConfig(command, DATABASE)
   const from = options.from === undefined ? settings : inDirectory(settings, options.from)
   for (const directory of [options.to, options.toBlobs])
     if (directory !== undefined && !isBucket(directory)) refuseInside(from.data, directory)
@@ -125,7 +132,7 @@ function realPath(path: string): string {
 }
 
 /** Returns the settings of a service with everything in one data directory. */
-const inDirectory = (settings: Config, data: string): Config => ({
+const inDirectory = (settings: DataSettings, data: string): DataSettings => ({
   ...settings,
   data,
   databaseUrl: undefined,
@@ -133,7 +140,7 @@ const inDirectory = (settings: Config, data: string): Config => ({
 })
 
 /** Returns the settings of the target. The database and the archives may go to different places, and either may stay. */
-function targetsOf({ to, toDatabaseUrl, toBlobs }: CopyOptions, from: Config) {
+function targetsOf({ to, toDatabaseUrl, toBlobs }: CopyOptions, from: DataSettings) {
   const directory = to === undefined ? undefined : inDirectory(from, to)
   const database = toDatabaseUrl === undefined ? directory : { ...from, databaseUrl: toDatabaseUrl }
   if (toBlobs === undefined) return { database, blobs: directory }
@@ -154,7 +161,7 @@ function prepareDirectories({ to, toBlobs }: CopyOptions, data: string): void {
   }
 }
 
-async function unmark(config: Config, options: CopyOptions): Promise<void> {
+async function unmark(config: DataSettings, options: CopyOptions): Promise<void> {
   const { db, close } = await openDatabase(config, { mustExist: true, copiedAs: 'source' })
   const remove = async (tx: Db, record: RecordAudit) => {
     await removeCopyMarks(tx, 'source', 'blobs')

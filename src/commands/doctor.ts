@@ -6,20 +6,24 @@ import { switchUserToOwnerOf } from '../service/data-owner.ts'
 import { addCommand, readCommandConfig } from './command-line.ts'
 import { type CheckResult, passed } from './doctor/check-result.ts'
 import { type JsonOption, printPainted, printResult } from './print.ts'
+import { SERVE } from './service-settings.ts'
 import { stoppable } from './stop-signal.ts'
 import { paint } from './terminal.ts'
 
 export function doctorCommand(program: Command, about: string): void {
-  addCommand(program, 'doctor', about, [
-    'godwit doctor --repositories /srv/git --data /var/lib/godwit',
-    'godwit doctor --json',
-  ]).action(stoppable(runDoctor))
+  addCommand(
+    program,
+    'doctor',
+    about,
+    ['godwit doctor --repositories /srv/git --data /var/lib/godwit', 'godwit doctor --json'],
+    SERVE,
+  ).action(stoppable(runDoctor))
 }
 
 async function runDoctor(signal: AbortSignal, { json }: JsonOption, command: Command) {
   // Imported here, so that the help does not load every part of the service.
   const { everyCheck } = await import('./doctor/every-check.ts')
-  const config = readCommandConfig(command)
+  const config = readCommandConfig(command, SERVE)
   // The checks run as the service's user, because its permissions matter.
   const user = switchUserToOwnerOf(config.data)
   const results: CheckResult[] = []

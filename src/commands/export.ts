@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import {
   ExportFailed,
@@ -22,8 +22,20 @@ import { addCommand, readCommandConfig } from './command-line.ts'
 import { chooseOutput, type OutputOptions, type WrittenArchive } from './export-output.ts'
 import { isoTime, printJson, printMessage } from './print.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
+import { ADDRESSES, FORGE, SOURCE } from './service-settings.ts'
 import { stoppable } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
+
+const SETTINGS = [
+  ...SOURCE,
+  ...FORGE,
+  ...ADDRESSES,
+  'hostName',
+  'installedVersion',
+  'concurrency',
+  'segmentTtl',
+  'segmentCheckAge',
+] as const
 
 interface ExportOptions extends OutputOptions {
   allowPartial?: boolean
@@ -32,11 +44,17 @@ interface ExportOptions extends OutputOptions {
 }
 
 export function exportCommand(program: Command, about: string): void {
-  addCommand(program, 'export <names...>', about, [
-    'godwit export alice octo/tools --repositories /srv/git --output migration.tar.gz',
-    'godwit export alice --repositories /srv/git --output - | ssh backup "cat > alice.tar.gz"',
-    'godwit export alice --repositories /srv/git --one-archive-per-repository --output archives',
-  ])
+  addCommand(
+    program,
+    'export <names...>',
+    about,
+    [
+      'godwit export alice octo/tools --repositories /srv/git --output migration.tar.gz',
+      'godwit export alice --repositories /srv/git --output - | ssh backup "cat > alice.tar.gz"',
+      'godwit export alice --repositories /srv/git --one-archive-per-repository --output archives',
+    ],
+    SETTINGS,
+  )
     .usage('OWNER[/NAME]... --repositories DIR --output FILE [settings]')
     .requiredOption(
       '--output <FILE>',
@@ -58,7 +76,7 @@ async function runExport(
   options: ExportOptions,
   command: Command,
 ): Promise<void> {
-  const settings = readCommandConfig(command)
+  const settings = readCommandConfig(command, SETTINGS)
   if (options.json && options.output === '-')
     throw new UsageError('--json cannot be used when the archive goes to standard output')
   const archive = options.output === '-' ? undefined : resolve(options.output)
@@ -72,8 +90,11 @@ async function runExport(
     warnings.push(
       `records in the archive have addresses at ${guessed}: set --base-url, --web-url or --host-name to use others`,
     )
-  const onWarning = (warning: string) => warnings.push(warning)
-  await using parts = await openLocalExport(config, output.nearby, onWarning)
+  const warn = (warning: string) => warnings.push(warning)
+  // A configuration file names the directory of the service, which belongs to another user.
+  const isDataGiven = ['flag', 'environment'].includes(config.origins.data?.from ?? '')
+  const cache = isDataGiven ? join(config.data, 'export') : undefined
+  await using parts = await openLocalExport(config, { cache, nearby: output.nearby, warn })
   const repositories = await chooseRepositories(parts, names, options)
   await output.refuseExisting(repositories)
 

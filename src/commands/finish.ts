@@ -20,7 +20,7 @@ interface FinishCommandOptions {
   tokenFile: string
   people?: string
   owner?: string
-  repository?: string[]
+  include?: string[]
   dryRun?: boolean
   json?: boolean
 }
@@ -35,14 +35,14 @@ export function finishCommand(program: Command, about: string): void {
     .requiredOption('--token-file <FILE>', 'file with an access token of an administrator there')
     .option('--people <CSV>', 'file of old-login,new-login (default: that of the conversion)')
     .option('--owner <LOGIN>', 'everything was restored under this owner')
-    .option('--repository <OWNER/NAME>', 'finish only this one of the dump; repeat for more', addTo)
+    .option('--include <OWNER/NAME>', 'finish only this one of the dump; repeat for more', addTo)
     .option('--dry-run', 'list what would be done, and change nothing')
     .option('--json', 'print the result as JSON')
     .action(stoppable(runFinish, 'stopped; the same command continues'))
 }
 
 async function runFinish(signal: AbortSignal, name: string, options: FinishCommandOptions) {
-  const { owner, repository: repositories = [], dryRun: isDryRun = false } = options
+  const { owner, include: repositories = [], dryRun: isDryRun = false } = options
   const url = await Promise.try(normalizeHostUrl, options.forge).catch(asUsageError('--forge'))
   const token = await readForgeToken(options.tokenFile).catch(asUsageError('--token-file'))
   const refusal = owner === undefined ? undefined : accountRefusal(owner)

@@ -63,7 +63,7 @@ export function gitlabCommands(program: Command, about: string): void {
     'export <names...>',
     'make and download exports of projects, or of all projects of groups',
     [example, `${example} --to gitea-dump`],
-    'owner',
+    ['git'],
   )
     .usage('GROUP|PROJECT... --url URL --token-file FILE --output DIR')
     .requiredOption('--url <URL>', 'the server, such as https://gitlab.example.com')
@@ -101,13 +101,13 @@ async function exportAndConvert(command: Command, run: Run, signal: AbortSignal)
   const converted = to && join(output, to === 'github-archive' ? 'converted.tar.gz' : 'converted')
   for (const path of converted ? [converted, `${converted}.numbers.csv`] : [])
     if (existsSync(path)) throw new UserError(`${path} already exists: move it away`)
-  const { exports, owner } = await downloadExports(readCommandConfig(command), run, signal)
+  const { exports, owner } = await downloadExports(readCommandConfig(command, ['git']), run, signal)
   const files = exports.flatMap(({ file }) => file ?? []).sort()
   let conversion: object | undefined
   try {
     if (to && converted && files.length > 0) {
       setStopMessage('stopped; the exports are complete, and no unfinished files are left')
-      const convertOptions = { to, output: converted, owner, repository: [], json }
+      const convertOptions = { to, output: converted, owner, json }
       await runConvert(command, files, convertOptions, signal, (result) => {
         conversion = result
       })
@@ -120,7 +120,11 @@ async function exportAndConvert(command: Command, run: Run, signal: AbortSignal)
     throw new UserError(`${failed} of ${formatCount(exports.length, 'project')} not exported`)
 }
 
-async function downloadExports(config: Config, { names, options }: Run, signal: AbortSignal) {
+async function downloadExports(
+  config: Config<'git'>,
+  { names, options }: Run,
+  signal: AbortSignal,
+) {
   const url = serverUrl(options.url)
   const token = await readForgeToken(options.tokenFile).catch(asUsageError('--token-file'))
   const output = resolve(options.output)
@@ -171,7 +175,7 @@ async function downloadExports(config: Config, { names, options }: Run, signal: 
 
 interface ExportParts {
   api: GitLabApi
-  config: Config
+  config: Config<'git'>
   output: string
   progress: ReturnType<typeof progressLine>
 }

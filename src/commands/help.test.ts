@@ -9,17 +9,47 @@ import { flagOf, optionNames, variableOf } from '../settings/setting-names.ts'
 import { commandShape, flattenCommands } from './command-shape.ts'
 import { createProgram } from './program.ts'
 
-test('the help of a command shows its own options and refers to the settings', async () => {
+test('the help of a command shows its own options and then its own settings', async () => {
   const godwit = createCommandRunner()
-  for (const command of ['serve', 'token add', 'doctor', 'export', 'lock remove']) {
+  for (const [command, own, settings] of [
+    ['verify', ['json'], ['git']],
+    ['token list', ['json'], ['data', 'database-url', 'blobs']],
+    ['convert', undefined, ['git']],
+    ['serve', [], undefined],
+    ['completion', [], []],
+  ] as const) {
     const { code, stdout } = await godwit([...command.split(' '), '--help'])
     assert.equal(code, 0)
-    assert.match(stdout, /^Settings: godwit help settings$/m, command)
-    assert.ok(stdout.split('\n').length < 30, `${command}:\n${stdout}`)
-    assert.doesNotMatch(stdout, /--max-streams|^ {40}/m)
+    const [ownHelp = '', settingsHelp = ''] = stdout.split('Settings:\n')
+    const flagsIn = (text: string) =>
+      Array.from(text.matchAll(/^ {2}--([\w-]+)/gm), ([, flag]) => flag)
+    if (own) assert.deepEqual(flagsIn(ownHelp), own, command)
+    if (settings) assert.deepEqual(flagsIn(settingsHelp), settings, command)
+    assert.equal(stdout.includes('godwit help settings'), settings?.length !== 0, command)
+    const [options = ''] = stdout.split('Examples:')
+    assert.doesNotMatch(options, /^ {31}|^.{81}/m, 'descriptions use the width of the terminal')
   }
-  const { stdout } = await godwit(['token', 'add', '--help'])
-  assert.match(stdout, /^ {2}--expires <duration> {2}how long/m, 'columns as wide as they need')
+})
+
+test('the help of the program fits a screen', async () => {
+  const lines = (await createCommandRunner()(['--help'])).stdout.trimEnd().split('\n')
+  assert.ok(lines.length <= 60, `${lines.length} lines`)
+  for (const line of lines) assert.ok(line.length <= 80, line)
+})
+
+test('a command refuses a setting that it does not use, and suggests the nearest flag', async () => {
+  const godwit = createCommandRunner()
+  for (const [line, suggestion] of [
+    ['verify --max-tokens 5', ''],
+    ['verify --gti git', '(Did you mean --git?)\n'],
+    ['token list --repositories .', ''],
+    ['work --listne :1', '(Did you mean --listen?)\n'],
+  ] as const) {
+    const [, flag] = /(--\S+)/.exec(line)!
+    const { code, stdout, stderr } = await godwit(line.split(' '))
+    const message = `godwit: unknown option '${flag}'\n${suggestion}`
+    assert.deepEqual([code, stdout, stderr], [2, '', message], line)
+  }
 })
 
 test('`help` takes the whole name of a command', async () => {

@@ -7,11 +7,17 @@ import { NotFound } from '../lib/request-errors.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { type RecordedLock, recordedLocks } from '../migrations/lock-store.ts'
 import { removeLocks } from '../migrations/locks.ts'
-import { dataPathsOf, openSource, requireGit, requireRepositories } from '../service/data-paths.ts'
+import {
+  openSource,
+  requireGit,
+  requireRepositories,
+  sourcePathsOf,
+} from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { addCommand, configAsDataOwner, withExamples } from './command-line.ts'
 import { formatTime, isoTime, type JsonOption, printResult } from './print.ts'
 import { COMMAND_LINE, withServiceDatabase } from './service-database.ts'
+import { DATABASE, SOURCE } from './service-settings.ts'
 import { tableOf } from './table.ts'
 
 export function lockCommands(program: Command, about: string): void {
@@ -19,12 +25,16 @@ export function lockCommands(program: Command, about: string): void {
     'godwit lock list',
     'godwit lock remove alice/site --repositories /srv/git',
   ])
-  addCommand(lock, 'list', 'list all locks', ['godwit lock list --data /var/lib/godwit']).action(
-    async ({ json }: JsonOption, command: Command) => {
-      const locks = await withServiceDatabase(command, recordedLocks)
-      printResult({ json }, locks.map(lockJson), lockRows(locks), 'no repository is locked')
-    },
-  )
+  addCommand(
+    lock,
+    'list',
+    'list all locks',
+    ['godwit lock list --data /var/lib/godwit'],
+    DATABASE,
+  ).action(async ({ json }: JsonOption, command: Command) => {
+    const locks = await withServiceDatabase(command, recordedLocks)
+    printResult({ json }, locks.map(lockJson), lockRows(locks), 'no repository is locked')
+  })
   addRemoveCommand(lock)
 }
 
@@ -48,6 +58,8 @@ const lockJson = (lock: RecordedLock) => ({
   released_at: isoTime(lock.releasedAt),
 })
 
+const REMOVE_SETTINGS = [...DATABASE, ...SOURCE] as const
+
 function addRemoveCommand(lock: Command): void {
   addCommand(
     lock,
@@ -57,13 +69,14 @@ function addRemoveCommand(lock: Command): void {
       'godwit lock remove alice/site --repositories /srv/git',
       'godwit lock remove alice/gone --repositories /srv/git --forget',
     ],
+    REMOVE_SETTINGS,
   )
     .option('--forget', 'also delete the lock of a repository that no longer exists')
     .action(async (fullName: string, { forget = false, json }: RemoveOptions, command: Command) => {
       if (!isFullName(fullName)) throw new UsageError(`'${fullName}' is not OWNER/NAME`)
       const [owner = '', name = ''] = fullName.split('/')
-      const config = configAsDataOwner(command)
-      const paths = dataPathsOf(config, requireRepositories(config))
+      const config = configAsDataOwner(command, REMOVE_SETTINGS)
+      const paths = sourcePathsOf(config, requireRepositories(config.repositories))
       await requireGit(paths.git)
       const isRemoved = await withDatabase(config, ({ db }) => {
         const parts = { db, source: openSource(paths), now: Date.now }

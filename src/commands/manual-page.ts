@@ -60,12 +60,15 @@ const section = (title: string, ...lines: string[]): string[] => [`.SH ${title}`
 
 const item = (term: string, ...about: string[]): string[] => ['.TP', term, ...about.map(escaped)]
 
-const commandLines = ({ path, about, usage, options, examples }: CommandShape): string[] => [
+const commandLines = ({ path, about, usage, options, settings, examples }: CommandShape) => [
   `.SS ${escaped(path.join(' '))}`,
   escaped(`${about.charAt(0).toUpperCase()}${about.slice(1)}.`),
   '.PP',
   `.B ${escaped(usage)}`,
   ...options.filter(({ flag }) => flag !== '--help').flatMap(optionLines),
+  ...(settings.length > 0
+    ? ['.PP', escaped(`Settings: ${settings.map(({ flag }) => flag).join(', ')}`)]
+    : []),
   ...exampleLines(examples),
 ]
 

@@ -13,6 +13,7 @@ import { aboutAccount, requireAccount } from './account.ts'
 import { addCommand, withExamples } from './command-line.ts'
 import { type JsonOption, printMessage, printResult } from './print.ts'
 import { changeDatabase, withServiceDatabase } from './service-database.ts'
+import { DATABASE } from './service-settings.ts'
 import { tableOf } from './table.ts'
 
 export function memberCommands(program: Command, about: string): void {
@@ -29,16 +30,20 @@ export function memberCommands(program: Command, about: string): void {
     if (verb === 'add') role.default('member')
     else role.makeOptionMandatory()
     const example = `godwit member ${verb} octo alice --role owner`
-    addCommand(member, `${verb} <org> <login>`, about, [example], 'role')
+    addCommand(member, `${verb} <org> <login>`, about, [example], DATABASE)
       .addOption(role)
       .action((org: string, login: string, options: RoleOptions, command: Command) =>
         putMember(command, { org, login, isNew: verb === 'add' }, options),
       )
   }
 
-  addCommand(member, 'show <org> <login>', 'show one member', [
-    'godwit member show octo alice',
-  ]).action((org: string, login: string, { json }: JsonOption, command: Command) =>
+  addCommand(
+    member,
+    'show <org> <login>',
+    'show one member',
+    ['godwit member show octo alice'],
+    DATABASE,
+  ).action((org: string, login: string, { json }: JsonOption, command: Command) =>
     withServiceDatabase(command, async (db) => {
       const { organization, account } = await findBoth(db, org, login)
       const found = await membershipsOf(db, organization, account)
@@ -48,9 +53,13 @@ export function memberCommands(program: Command, about: string): void {
     }),
   )
 
-  addCommand(member, 'remove <org> <login>', 'remove a member', [
-    'godwit member remove octo alice',
-  ]).action(async (org: string, login: string, { json }: JsonOption, command: Command) => {
+  addCommand(
+    member,
+    'remove <org> <login>',
+    'remove a member',
+    ['godwit member remove octo alice'],
+    DATABASE,
+  ).action(async (org: string, login: string, { json }: JsonOption, command: Command) => {
     const { organization, account } = await changeDatabase(command, (tx, record) =>
       removeMember(tx, record, org, login),
     )
@@ -59,10 +68,13 @@ export function memberCommands(program: Command, about: string): void {
     printResult({ json }, value, text)
   })
 
-  addCommand(member, 'list [org]', 'list the members of one organization, or of all', [
-    'godwit member list octo',
-    'godwit member list --json',
-  ]).action(async (org: string | undefined, { json }: JsonOption, command: Command) => {
+  addCommand(
+    member,
+    'list [org]',
+    'list the members of one organization, or of all',
+    ['godwit member list octo', 'godwit member list --json'],
+    DATABASE,
+  ).action(async (org: string | undefined, { json }: JsonOption, command: Command) => {
     const all = await withServiceDatabase(command, async (db) =>
       listMemberships(db, org === undefined ? undefined : await findOrganization(db, org)),
     )

@@ -94,12 +94,13 @@ test('root acts as the owner of the data directory', {
   await mkdir(data, { mode: 0o700 })
   await chown(data, 65_534, 65_534)
   for (const folder of [dirname(host.root), host.root, dirname(data)]) await chmod(folder, 0o755)
-  const settings = ['--data', data, '--repositories', host.root]
+  const settings = ['--data', data]
+  const source = [...settings, '--repositories', host.root]
   if (spawnSync('test', ['-r', GODWIT], { uid: 65_534 }).status !== 0)
     return t.skip('only the owner of this checkout can run the program')
-  await run(GODWIT, ['sync', ...settings])
+  await run(GODWIT, ['sync', ...source])
   await run(GODWIT, ['token', 'add', 'alice', ...settings])
-  await run(GODWIT, ['check', ...settings])
+  await run(GODWIT, ['check', ...source])
   const made = await readdir(data, { recursive: true })
   assert.ok(made.includes('godwit.sqlite'), `${made}`)
   for (const name of made) assert.equal((await stat(join(data, name))).uid, 65_534, name)

@@ -1,8 +1,7 @@
 import { Command } from 'commander'
-import { exitCodes } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { DEFAULT_CONFIG_FILE } from '../settings/config-file.ts'
-import { withExamples, withoutSettings } from './command-line.ts'
+import { helpLayout, withExamples } from './command-line.ts'
 import { type JsonOption, printResult } from './print.ts'
 import { paint } from './terminal.ts'
 
@@ -11,39 +10,36 @@ const groups = {
   'The service:': {
     serve: 'run the service: the API, the dashboard and the exporter',
     work: 'run an export worker for API processes',
-    sync: 'synchronize the catalogue with the repositories on disk; fails if one cannot be read',
+    sync: 'update the catalogue; fails if a repository cannot be read',
     account: 'manage accounts',
     member: 'manage the members of organizations',
     token: 'manage access tokens',
     lock: 'list the locks of repositories, and remove them',
     audit: 'list who did what: the audit log',
-    check:
-      'check that repositories can be exported, without exporting them; with --store, compare the stored data with its checksums instead',
-    copy: 'copy the whole service to another database or blob store, or to a backup',
-    doctor: 'check the settings, the machine and the repositories, and say how to fix problems',
+    check: 'check that repositories can be exported, or stored data',
+    copy: 'copy the service to another database, bucket or backup',
+    doctor: 'check settings, machine and repositories; say what to fix',
     config: 'print the current settings and where each comes from',
   },
   'Without a server:': {
     export: 'write an archive of repositories',
-    show: 'show what is in an archive (a file, a directory it was unpacked into, or - for standard input)',
-    verify:
-      'check an archive (a file, a directory it was unpacked into, or - for standard input) and report every error',
-    restore:
-      'restore bare repositories from an archive (a file, or a directory it was unpacked into)',
-    convert: 'convert archives, and project exports of GitLab, to other formats',
-    finish: 'bring what restore-repo does not restore to a Gitea or Forgejo server',
-    compare: 'compare an archive with another one, or with a host as it is now',
+    show: 'show what is in an archive',
+    verify: 'check an archive and report every error',
+    restore: 'restore bare repositories from an archive',
+    convert: 'convert archives, and exports of GitLab, to other formats',
+    finish: 'bring what restore-repo leaves out to a Gitea or Forgejo',
+    compare: 'compare an archive with another one, or with a host',
     gitlab: 'download project exports from a GitLab server',
   },
   'Client for Godwit and GitHub:': {
-    auth: 'log in to servers, so that no command needs --url and a token',
-    admin: 'act on any migration, lock or token as a site admin (Godwit only)',
+    auth: 'log in to servers, so that commands find URL and token',
+    admin: 'manage migrations, locks and tokens of all (Godwit only)',
     migration: 'start, watch and download migrations',
     schedule: 'start migrations every day or every week (Godwit only)',
-    webhook: 'manage the URLs that events are sent to when migrations end',
+    webhook: 'manage where events are sent when migrations end',
   },
   'More:': {
-    settings: 'list every setting: its flag, variable, name in the file, and default',
+    settings: 'list every setting: its flag, variable and default',
     completion: 'print a completion script for bash, zsh or fish',
     man: 'print the manual page, in the format of man',
     version: 'print the version',
@@ -110,7 +106,7 @@ export async function createProgram(args?: readonly string[]): Promise<Command> 
       styleTitle: (title) => paint('bold', title),
       // Commander would not wrap descriptions beside long options on a narrow terminal.
       minWidthToWrap: 10,
-      ...withoutSettings,
+      ...helpLayout,
     })
     .configureOutput({ outputError: (text, write) => write(describeUsageError(text)) })
   const requested = args?.find(
@@ -132,7 +128,10 @@ export async function createProgram(args?: readonly string[]): Promise<Command> 
     'godwit auth login --url http://127.0.0.1:3000',
     'godwit migration start alice/site --watch',
   ])
-  return program.addHelpText('after', describeExitCodes)
+  return program.addHelpText(
+    'after',
+    '\nExit codes, all options and all settings: godwit man | man -l -',
+  )
 }
 
 /** Rewords the messages of commander. */
@@ -142,11 +141,6 @@ const describeUsageError = (text: string): string =>
     .replace(/^error: command-argument value '(.*)' is invalid for argument '.*?'\. /s, "'$1': ")
     .replace(/Allowed choices are (.*)\.\n/, 'must be one of $1\n')
     .replace(/^(?:error: )?/, 'godwit: ')
-
-function describeExitCodes(): string {
-  const rows = exitCodes.map(([code, meaning]) => `${code.padEnd(6)} ${meaning}`)
-  return `\n${[paint('bold', 'Exit codes:'), ...rows].join('\n  ')}`
-}
 
 /** Adds a help command that takes the whole name of a command. Commander's own one takes one word, and ignores an unknown one. */
 function helpCommand(program: Command): void {

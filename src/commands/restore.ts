@@ -5,25 +5,30 @@ import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { path } from '../settings/config-values.ts'
-import { archiveOpener } from './archive-file.ts'
+import { ARCHIVE, archiveOpener } from './archive-file.ts'
 import { addCommand, addTo, parsed, readCommandConfig } from './command-line.ts'
 import { print, printJson } from './print.ts'
 import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 
-type RestoreOptions = { into: string; repository?: string[]; strict?: boolean; json?: boolean }
+type RestoreOptions = { into: string; include?: string[]; strict?: boolean; json?: boolean }
 
 export function restoreCommand(program: Command, about: string): void {
-  addCommand(program, 'restore <archive>', about, [
-    'godwit restore migration.tar.gz --into /srv/restored',
-  ])
+  addCommand(
+    program,
+    'restore',
+    about,
+    ['godwit restore migration.tar.gz --into /srv/restored'],
+    ['git'],
+  )
     .usage('ARCHIVE --into DIR')
+    .argument('<archive>', ARCHIVE)
     .requiredOption(
       '--into <DIR>',
       'directory to restore to, as OWNER/NAME.git',
       parsed('--into', path),
     )
-    .option('--repository <OWNER/NAME>', 'restore only this repository; repeat it for more', addTo)
+    .option('--include <OWNER/NAME>', 'restore only this repository; repeat it for more', addTo)
     .option('--strict', 'fail if some data of the archive could not be restored')
     .action(stoppable(runRestore))
 }
@@ -32,7 +37,7 @@ export function restoreCommand(program: Command, about: string): void {
 async function runRestore(
   signal: AbortSignal,
   file: string,
-  { into, repository: repositories = [], strict, json }: RestoreOptions,
+  { into, include: repositories = [], strict, json }: RestoreOptions,
   command: Command,
 ): Promise<void> {
   const restored: string[] = []
@@ -47,7 +52,7 @@ async function runRestore(
     show(line)
   }
   try {
-    const config = readCommandConfig(command)
+    const config = readCommandConfig(command, ['git'])
     if (file === '-')
       throw new UsageError('restore reads the archive twice: give a file, not standard input')
     await using temporary = await temporaryGit(config, 'restore')

@@ -9,19 +9,19 @@ import type { Database } from '../db/database.ts'
 import { createGit, type Git } from '../git/git.ts'
 import { ifExists } from '../lib/errno.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
-import { dataPathsOf } from '../service/data-paths.ts'
+import { gitOptions } from '../service/data-paths.ts'
 import type { Log } from '../service/log.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { type Service, startService } from '../service/service.ts'
 import { VERSION } from '../service/version.ts'
-import type { Config } from '../settings/config.ts'
 import { writeFileAtomically } from './atomic-file.ts'
+import type { ServiceConfig } from './service-settings.ts'
 
 /**
  * Starts the service with a sample git host, to try it. All data of the sample, including the database, is in a directory of
  * its own, separate from the data of a service with real repositories.
  */
-export async function startSample(settings: Config, log: Log): Promise<Service> {
+export async function startSample(settings: ServiceConfig, log: Log): Promise<Service> {
   // `npm start` names an empty configuration file, to get the sample. Elsewhere the setting was probably forgotten.
   if (settings.file?.path !== '/dev/null')
     log.log.warn(
@@ -29,9 +29,9 @@ export async function startSample(settings: Config, log: Log): Promise<Service> 
     )
   const data = join(settings.data, 'sample')
   makeDirectory(data, 0o700)
-  const git = createGit(dataPathsOf({ ...settings, data }, '').git)
+  const git = createGit(gitOptions({ ...settings, data }))
   const repositories = await ensureSampleHost(data, git)
-  const config: Config = { ...settings, data, repositories }
+  const config: ServiceConfig = { ...settings, data, repositories }
   const token = await ensureToken(config)
   const service = await startService(config, log)
   // The address of --base-url may only lead here from elsewhere, or not yet.
@@ -46,7 +46,7 @@ export async function startSample(settings: Config, log: Log): Promise<Service> 
 }
 
 /** Returns the token of the sample user. A file that only its owner can read stores it, so that a restart does not change it. */
-async function ensureToken(config: Config): Promise<string> {
+async function ensureToken(config: ServiceConfig): Promise<string> {
   const file = join(config.data, 'token')
   const stored = (await ifExists(readFile(file, 'utf8'), 'ENOENT'))?.trim() ?? ''
   const ensure = async ({ db }: Database) => {
@@ -75,7 +75,7 @@ async function waitUntil(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await sleep(25)
 }
 
-function welcomeText({ baseUrl, vendor, data }: Config, token: string, id: number): string {
+function welcomeText({ baseUrl, vendor, data }: ServiceConfig, token: string, id: number): string {
   const curl = `curl -sS --fail-with-body -H 'authorization: bearer ${token}' -H 'accept: application/vnd.${vendor}.wyandotte-preview+json'`
   const migrations = `${baseUrl}/user/migrations`
   return `

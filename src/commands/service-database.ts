@@ -5,6 +5,7 @@ import { diskReserve } from '../lib/disk-reserve.ts'
 import { userName } from '../service/data-owner.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { configAsDataOwner } from './command-line.ts'
+import { DATABASE } from './service-settings.ts'
 
 /** The operating-system user who runs the command, before it switches to the owner of the data directory. */
 const uid = process.getuid?.() ?? 0
@@ -14,7 +15,7 @@ export const COMMAND_LINE = commandLineActor(user)
 
 /** Calls `act` with the database of the service, which must exist. */
 export const withServiceDatabase = <T>(command: Command, act: (db: Db) => Promise<T>): Promise<T> =>
-  withDatabase(configAsDataOwner(command), ({ db }) => act(db))
+  withDatabase(configAsDataOwner(command, DATABASE), ({ db }) => act(db))
 
 /** Changes the database in one transaction, which also records the change in the audit log. */
 export async function changeDatabase<T>(
@@ -22,7 +23,7 @@ export async function changeDatabase<T>(
   act: (tx: Db, record: RecordAudit) => Promise<T>,
   options?: { create?: boolean },
 ): Promise<T> {
-  const config = configAsDataOwner(command)
+  const config = configAsDataOwner(command, DATABASE)
   const change = () =>
     withDatabase(
       config,

@@ -32,7 +32,7 @@ test('each value is shown with its origin, without the password', () => {
 
 test('a value from the file is shown with its line', (t) => {
   const file = fileOf(t, 'vendor = file\npreview = optional\ntime-zone = Europe/Berlin\n')
-  const config = readConfig({ vendor: 'flag' }, { GODWIT_PREVIEW: 'required' }, file)
+  const config = readConfig({ vendor: 'flag' }, { GODWIT_PREVIEW: 'required' }, { file })
   const text = describeConfig(config, clientOrigins({}, {}, file))
   assert.match(text, new RegExp(`^--config +${file.path} \\(flag\\)$`, 'm'))
   assert.match(text, /^--vendor +flag \(flag\)$/m)
@@ -44,7 +44,7 @@ test('a value from the file is shown with its line', (t) => {
 test('secrets are not shown, as text or as JSON', (t) => {
   const secret = 'database-url = postgres://godwit:s3cret@db/godwit'
   const file = fileOf(t, `${secret}\nurl = http://127.0.0.1:3000\ntoken = t0ken\n`)
-  const config = readConfig({}, {}, file)
+  const config = readConfig({}, {}, { file })
   const client = clientOrigins({}, {}, file)
   const shown = `${describeConfig(config, client)}${JSON.stringify(shownSettings(config, client))}`
   assert.ok(shown.includes('postgres://godwit:***@db/godwit'))

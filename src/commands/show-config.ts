@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
+import { withoutPassword } from '../db/database-address.ts'
 import { type ClientOrigins, clientOrigins } from '../settings/client-config.ts'
 import type { Config } from '../settings/config.ts'
 import { DEFAULT_CONFIG_FILE } from '../settings/config-file.ts'
-import { withoutPassword } from '../settings/config-values.ts'
 import {
   allNames,
   namesOf,
   type OptionName,
+  optionNames,
   optionOf,
   type SettingOrigin,
 } from '../settings/setting-names.ts'
@@ -15,12 +16,18 @@ import { addCommand, configFileOf, readCommandConfig } from './command-line.ts'
 import { type JsonOption, print, printJson } from './print.ts'
 
 export function configCommand(program: Command, about: string): void {
-  addCommand(program, 'config', about, [
-    'godwit config',
-    'godwit config --config /etc/godwit/config --json',
-    'GODWIT_DATA=/var/lib/godwit godwit config',
-  ]).action(({ json }: JsonOption, command: Command) => {
-    const config = readCommandConfig(command)
+  addCommand(
+    program,
+    'config',
+    about,
+    [
+      'godwit config',
+      'godwit config --config /etc/godwit/config --json',
+      'GODWIT_DATA=/var/lib/godwit godwit config',
+    ],
+    optionNames,
+  ).action(({ json }: JsonOption, command: Command) => {
+    const config = readCommandConfig(command, optionNames)
     const user = readUserServers(process.env)
     const client = clientOrigins({}, process.env, configFileOf(command), user)
     if (json) printJson({ file: shownFile(config), settings: shownSettings(config, client) })

@@ -12,7 +12,7 @@ import { formatBytes } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
-import { archiveOpener } from './archive-file.ts'
+import { ARCHIVE_OR_STDIN, archiveOpener } from './archive-file.ts'
 import { addCommandWithoutJson, readCommandConfig } from './command-line.ts'
 import {
   type JsonOption,
@@ -29,25 +29,32 @@ import { temporaryGit } from './temporary-directory.ts'
 type ShowOptions = JsonOption & { people?: boolean }
 
 export function showCommand(program: Command, about: string): void {
-  addCommandWithoutJson(program, 'show <archive>', about, [
-    'godwit show migration.tar.gz',
-    'godwit show migration.tar.gz --json',
-    'godwit show migration.tar.gz --people > people.csv',
-  ])
+  addCommandWithoutJson(
+    program,
+    'show',
+    about,
+    [
+      'godwit show migration.tar.gz',
+      'godwit show migration.tar.gz --json',
+      'godwit show migration.tar.gz --people > people.csv',
+    ],
+    ['git'],
+  )
     .usage('ARCHIVE')
+    .argument('<archive>', ARCHIVE_OR_STDIN)
     .addOption(new Option('--json', 'print the summary as JSON').conflicts('people'))
     .option('--people', 'print who wrote how much, as the CSV for convert --people')
     .action(
       stoppable((signal, file: string, options: ShowOptions, command: Command) =>
         options.people
-          ? showPeople(readCommandConfig(command), file, signal)
+          ? showPeople(readCommandConfig(command, ['git']), file, signal)
           : runShow(file, options, signal),
       ),
     )
 }
 
 /** Prints the CSV with an empty column of new logins, for the user to fill in. */
-async function showPeople(config: Config, file: string, signal: AbortSignal): Promise<void> {
+async function showPeople(config: Config<'git'>, file: string, signal: AbortSignal): Promise<void> {
   const open = await archiveOpener(file)
   const listed = await listPeople(open(), signal)
   const { titles, people, warnings } =
@@ -62,7 +69,7 @@ async function showPeople(config: Config, file: string, signal: AbortSignal): Pr
 
 /** Reads a project export of GitLab, which must be unpacked for that. */
 async function listExportPeople(
-  config: Config,
+  config: Config<'git'>,
   file: string,
   open: () => Bytes | Folder,
   signal: AbortSignal,

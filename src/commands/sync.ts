@@ -6,26 +6,37 @@ import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { reconcileReleasedLocks } from '../migrations/locks.ts'
 import { type SyncReport, syncCatalogue, syncRepositories } from '../repositories/sync.ts'
-import { dataPathsOf, openSource, requireGit, requireRepositories } from '../service/data-paths.ts'
+import {
+  openSource,
+  requireGit,
+  requireRepositories,
+  sourcePathsOf,
+} from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { openForge, withForge } from '../service/open-forge.ts'
 import { addCommand, configAsDataOwner } from './command-line.ts'
 import { type JsonOption, printMessage, printResult } from './print.ts'
 import { COMMAND_LINE } from './service-database.ts'
+import { DATABASE, FORGE, SOURCE } from './service-settings.ts'
+
+const SETTINGS = [...DATABASE, ...SOURCE, ...FORGE] as const
 
 export function syncCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'sync [repositories...]', about, [
-    'godwit sync --repositories /srv/git',
-    'godwit sync alice/site --repositories /srv/git',
-  ])
+  const command = addCommand(
+    program,
+    'sync [repositories...]',
+    about,
+    ['godwit sync --repositories /srv/git', 'godwit sync alice/site --repositories /srv/git'],
+    SETTINGS,
+  )
   command.action(async (fullNames: string[], { json }: JsonOption, command: Command) => {
     const names = fullNames.map((text) => {
       const name = parseFullName(text)
       if (!name) throw new UsageError(`"${text}" is not OWNER/NAME`)
       return name
     })
-    const config = configAsDataOwner(command)
-    const paths = dataPathsOf(config, requireRepositories(config))
+    const config = configAsDataOwner(command, SETTINGS)
+    const paths = sourcePathsOf(config, requireRepositories(config.repositories))
     await requireGit(paths.git)
     const warn = (_: object, text: string) => printMessage(`warning: ${escapeForTerminal(text)}`)
     const act = async ({ db }: Pick<Database, 'db'>) => {

@@ -11,7 +11,10 @@ export async function temporaryDirectory(prefix: string) {
 }
 
 /** Creates a temporary directory for a command, and git with a home in it. Disposing removes it. */
-export async function temporaryGit(config: Pick<Config, 'git' | 'searchPath'>, command: string) {
+export async function temporaryGit(
+  config: Pick<Config<'git'>, 'git' | 'searchPath'>,
+  command: string,
+) {
   await using created = new AsyncDisposableStack()
   const { path } = created.use(await temporaryDirectory(join(tmpdir(), `godwit-${command}-`)))
   const { git: program, searchPath } = config

@@ -30,15 +30,20 @@ import {
   protectNewOutputFile,
 } from './print.ts'
 import { COMMAND_LINE, changeDatabase, withServiceDatabase } from './service-database.ts'
+import { DATABASE } from './service-settings.ts'
 
 export function tokenCommands(program: Command, about: string): void {
   const token = withExamples(program.command('token').description(about), [
     'godwit token add alice --name laptop --expires 90d',
     'godwit token list',
   ])
-  addCommand(token, 'add <login>', 'create a token and print it; it is not shown again', [
-    'godwit token add alice --name laptop --expires 90d > token',
-  ])
+  addCommand(
+    token,
+    'add <login>',
+    'create a token and print it; it is not shown again',
+    ['godwit token add alice --name laptop --expires 90d > token'],
+    DATABASE,
+  )
     .option('--name <name>', 'name of the token', '')
     .option(
       '--expires <duration>',
@@ -48,14 +53,18 @@ export function tokenCommands(program: Command, about: string): void {
     )
     .action(createToken)
 
-  addCommand(token, 'list', 'list all tokens, without the secrets', ['godwit token list']).action(
-    async ({ json }: JsonOption, command: Command) => {
-      const tokens = (await withServiceDatabase(command, listTokens)).map(jsonOf)
-      printResult({ json }, tokens, tokenRows(tokens), 'no tokens yet')
-    },
-  )
+  addCommand(
+    token,
+    'list',
+    'list all tokens, without the secrets',
+    ['godwit token list'],
+    DATABASE,
+  ).action(async ({ json }: JsonOption, command: Command) => {
+    const tokens = (await withServiceDatabase(command, listTokens)).map(jsonOf)
+    printResult({ json }, tokens, tokenRows(tokens), 'no tokens yet')
+  })
 
-  addCommand(token, 'show', 'show one token, without its secret', ['godwit token show 7'])
+  addCommand(token, 'show', 'show one token, without its secret', ['godwit token show 7'], DATABASE)
     .argument(...idArgument('token'))
     .action(async (id: number, { json }: JsonOption, command: Command) => {
       const tokens = (await withServiceDatabase(command, listTokens)).map(jsonOf)
@@ -70,6 +79,7 @@ export function tokenCommands(program: Command, about: string): void {
     'replace-clone-key',
     'replace the key of temp_clone_token: issued tokens become invalid within 10 seconds',
     ['godwit token replace-clone-key'],
+    DATABASE,
   ).action((_options, command: Command) =>
     changeDatabase(command, async (tx, record) => {
       await replaceKey(tx, 'clone-key')
@@ -78,10 +88,13 @@ export function tokenCommands(program: Command, about: string): void {
   )
 
   const [, idHelp, readId] = idArgument('token')
-  addCommand(token, 'remove', 'revoke a token, or all tokens and browser sessions of an account', [
-    'godwit token remove 7',
-    'godwit token remove --all-of alice',
-  ])
+  addCommand(
+    token,
+    'remove',
+    'revoke a token, or all tokens and browser sessions of an account',
+    ['godwit token remove 7', 'godwit token remove --all-of alice'],
+    DATABASE,
+  )
     .argument('[id]', idHelp, readId)
     .option('--all-of <LOGIN>', 'all tokens of this account, and sign out its browsers')
     .action(removeTokens)

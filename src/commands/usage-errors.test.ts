@@ -32,7 +32,7 @@ test('convert and restore refuse paths that they cannot write before they read t
   for (const [command, message] of [
     [convert, '--report would replace the output: name another file'],
     [['restore', 'none', '--into', ''], '--into : must not be empty'],
-    [[...convert, '--target', 'https://x/'], '--target is only for --to gitea-dump: leave it out'],
+    [[...convert, '--forge', 'https://x/'], '--forge is only for --to gitea-dump: leave it out'],
     [[...convert, '--keep-links'], '--keep-links is only for --to gitea-dump: leave it out'],
     [
       [...convert, '--asset-base-url', 'https://x/'],

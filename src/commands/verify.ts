@@ -5,25 +5,29 @@ import { formatCount, formatNumber } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
-import { archiveOpener } from './archive-file.ts'
+import { ARCHIVE_OR_STDIN, archiveOpener } from './archive-file.ts'
 import { addCommand, readCommandConfig } from './command-line.ts'
 import { type JsonOption, print, printJson } from './print.ts'
 import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 
 export function verifyCommand(program: Command, about: string): void {
-  addCommand(program, 'verify <archive>', about, [
-    'godwit verify migration.tar.gz',
-    'godwit verify - < migration.tar.gz',
-  ])
+  addCommand(
+    program,
+    'verify',
+    about,
+    ['godwit verify migration.tar.gz', 'godwit verify - < migration.tar.gz'],
+    ['git'],
+  )
     .usage('ARCHIVE')
+    .argument('<archive>', ARCHIVE_OR_STDIN)
     .action(
       stoppable(async (signal, file: string, { json }: JsonOption, command: Command) => {
         const findings: { level: string; text: string }[] = []
         const report = (level: string, text: string) =>
           json ? findings.push({ level, text }) : print(formatFinding(level, text))
         try {
-          await verifyFile(readCommandConfig(command), file, signal, report)
+          await verifyFile(readCommandConfig(command, ['git']), file, signal, report)
         } finally {
           if (json) printJson(findings)
         }
@@ -36,7 +40,7 @@ export const formatFinding = (level: string, text: string): string =>
 
 /** Calls `report` for each finding and for the result. Throws if the archive has errors. */
 export async function verifyFile(
-  config: Pick<Config, 'git' | 'searchPath'>,
+  config: Pick<Config<'git'>, 'git' | 'searchPath'>,
   file: string,
   signal: AbortSignal,
   report: (level: string, text: string) => void,

@@ -417,7 +417,7 @@ describe('two inputs with different files at one path', () => {
     const common = { git: host.godwitGit, into: join(into, 'dumps'), people: new Map() }
     await convertAll(folders, {
       createWriter: (workDirectory) =>
-        giteaDumpWriter({ ...common, workDirectory, keepLinks: false, target: '' }),
+        giteaDumpWriter({ ...common, workDirectory, keepLinks: false, forge: '' }),
     })
     assert.deepEqual(contentsOf(common.into, 'a.txt'), ['first', 'second'])
     await convertAll(folders, {

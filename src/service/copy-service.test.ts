@@ -15,7 +15,6 @@ import { createDiskBlobStore } from '../blobs/disk.ts'
 import { COPIED_TABLES, OTHER_TABLES } from '../db/copy-tables.ts'
 import type { Db } from '../db/database.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
-import { readConfig } from '../settings/config.ts'
 import { type CopyRequest, copyService } from './copy-service.ts'
 import { openDatabase } from './open-database.ts'
 
@@ -28,11 +27,16 @@ async function emptyPlace(t: TestContext, engine: Engine): Promise<Place> {
   return databaseUrl === undefined ? { data } : { data, databaseUrl }
 }
 
+const settingsOf = (place: Place) => ({
+  ...{ databaseUrl: undefined, blobs: undefined, s3Endpoint: undefined },
+  ...place,
+})
+
 const copyTo = (from: Place, to: Place, more: Partial<CopyRequest> = {}) =>
   copyService({
-    from: readConfig(from, {}),
-    database: readConfig(to, {}),
-    blobs: readConfig(to, {}),
+    from: settingsOf(from),
+    database: settingsOf(to),
+    blobs: settingsOf(to),
     isOnline: false,
     keepSource: false,
     isFull: false,
@@ -42,7 +46,7 @@ const copyTo = (from: Place, to: Place, more: Partial<CopyRequest> = {}) =>
   })
 
 async function inDatabase<T>(place: Place, use: (db: Db) => Promise<T>): Promise<T> {
-  const database = await openDatabase(readConfig(place, {}))
+  const database = await openDatabase(settingsOf(place))
   try {
     return await use(database.db)
   } finally {
@@ -213,8 +217,8 @@ onEachEngine('a copy', (engine) => {
         await assert.rejects(copyTo(from, to, { isFull: true, onProgress }), /interrupted/)
       }
     }
-    await assert.rejects(openDatabase(readConfig(to, {})), /unfinished copy/)
-    await assert.rejects(openDatabase(readConfig(from, {})), /is being moved to/)
+    await assert.rejects(openDatabase(settingsOf(to)), /unfinished copy/)
+    await assert.rejects(openDatabase(settingsOf(from)), /is being moved to/)
 
     const report = await copyTo(from, to, { isFull: true })
     const { blobs, isMoved, unfinishedMigrations, tables } = report
@@ -225,7 +229,7 @@ onEachEngine('a copy', (engine) => {
       [rows.accounts, rows.migrations, rows.segments, rows.stored_segments, rows.jobs],
       [4, 20, SEGMENTS, 1, 2],
     )
-    await assert.rejects(openDatabase(readConfig(from, {})), /was moved to/)
+    await assert.rejects(openDatabase(settingsOf(from)), /was moved to/)
     const copied = createDiskBlobStore(join(to.data, 'blobs'))
     for (let index = 0; index < SEGMENTS; index++)
       assert.deepEqual(await (await copied.open(keyOf(index))).toArray(), [bytesOf(index)])
@@ -281,5 +285,5 @@ test('blobs that are damaged at the source are copied and reported, and damage a
   await writeFile(fileOf(to, 3), bytesOf(3).fill(0))
   const damaged = copyTo(from, to, { keepSource: true, isFull: true })
   await assert.rejects(damaged, new RegExp(`1 blob at the target differs .*${keyOf(3)}`))
-  await assert.rejects(openDatabase(readConfig(to, {})), /unfinished copy/)
+  await assert.rejects(openDatabase(settingsOf(to)), /unfinished copy/)
 })

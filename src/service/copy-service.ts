@@ -11,6 +11,7 @@ import {
   RowDigest,
 } from '../db/copy-tables.ts'
 import { countRows, type Database, type Db } from '../db/database.ts'
+import { withoutPassword } from '../db/database-address.ts'
 import { ownerKey } from '../exporter/own-store.ts'
 import { isBlobLost, readDigest, storedLength } from '../exporter/read-digest.ts'
 import { formatCount } from '../lib/quantities.ts'
@@ -20,17 +21,18 @@ import { countArchives, type ReferencedBlob, referencedBlobs } from '../migratio
 import { countSegments } from '../migrations/segment-store.ts'
 import { copyJobs } from '../queue/copy-jobs.ts'
 import { DEAD_AFTER_MS, listProcesses } from '../queue/process-store.ts'
-import type { Config } from '../settings/config.ts'
-import { withoutPassword } from '../settings/config-values.ts'
-import { blobsAddress, dataPathsOf, openBlobs } from './data-paths.ts'
-import { openDatabase } from './open-database.ts'
+import { type BlobSettings, blobsAddress, blobsOf, openBlobs } from './data-paths.ts'
+import { type DatabaseSettings, openDatabase } from './open-database.ts'
+
+/** The settings of a source or target that say where its data is. */
+export interface DataSettings extends DatabaseSettings, BlobSettings {}
 
 export interface CopyRequest {
-  from: Config
+  from: DataSettings
   /** The settings with the new database; undefined if the database stays where it is. */
-  database: Config | undefined
+  database: DataSettings | undefined
   /** The settings with the new blob store; undefined if the archives stay where they are. */
-  blobs: Config | undefined
+  blobs: DataSettings | undefined
   /** Copy from one moment while the service runs. Implies `keepSource`. */
   isOnline: boolean
   /** Do not mark the source as moved. */
@@ -144,7 +146,7 @@ interface Stores {
 }
 
 /** `isCopy` is set if the target has an earlier copy of the service, which stays usable until its rows are replaced. */
-type OpenedTarget = Database & { config: Config; isCopy: boolean }
+type OpenedTarget = Database & { settings: DataSettings; isCopy: boolean }
 
 /** Copies the rows, and the blobs that they refer to and the target does not have yet. */
 async function copyRest(copy: Copy): Promise<Omit<CopyReport, 'isMoved'>> {
@@ -169,7 +171,7 @@ async function copyRows(
   target: OpenedTarget,
 ): Promise<CopiedTable[]> {
   await using reading = await openCopySession(source, from.data, { isReadOnly: true })
-  await using writing = await openCopySession(target, target.config.data, { isReadOnly: false })
+  await using writing = await openCopySession(target, target.settings.data, { isReadOnly: false })
   const started = "update copies set state = 'started' where role = 'target' returning role"
   if ((await writing.run(started)).rows.length === 0)
     throw new UserError('a service was started on the target during the copy')
@@ -180,7 +182,7 @@ async function copyRows(
     done += count
     onProgress({ step: 'tables', done, total, found: 0 })
   })
-  tables.push(await copyJobs(reading, writing, target.config.databaseUrl))
+  tables.push(await copyJobs(reading, writing, target.settings.databaseUrl))
   await writing.commit()
   // The planner of PostgreSQL knows nothing about the new rows yet.
   await target.pool?.query('analyze')
@@ -277,28 +279,28 @@ async function forEachBlob(
 }
 
 /** Opens both stores. Throws a UserError if the target has blobs of another service. */
-async function openStores(from: Config, to: Config, mark: string): Promise<Stores> {
+async function openStores(from: DataSettings, to: DataSettings, mark: string): Promise<Stores> {
   const isSame = blobsAddress(from) === blobsAddress(to)
   if (isSame || (!from.blobs && !to.blobs && realDirectory(from) === realDirectory(to)))
     throw new UsageError(`${blobsAddress(to)} is where the archives are already`)
-  const target = await openBlobs(dataPathsOf(to, ''))
+  const target = await openBlobs(blobsOf(to))
   const isEmpty = (await storedLength(target, mark)) === undefined
   if (isEmpty)
     for await (const _ of target.list())
       throw new UserError(
         `${blobsAddress(to)} is not empty, and not a copy of this service: choose another directory or bucket`,
       )
-  return { source: await openBlobs(dataPathsOf(from, '')), target, isEmpty }
+  return { source: await openBlobs(blobsOf(from)), target, isEmpty }
 }
 
 /** Opens the target. Throws a UserError if it belongs to another service, or was used since it was copied. */
 async function openTarget(
-  config: Config,
+  settings: DataSettings,
   mark: string,
   stack: AsyncDisposableStack,
 ): Promise<OpenedTarget> {
-  if (config.databaseUrl === undefined) stack.defer(lockDataDirectory(config.data))
-  const database = await openDatabase(config, { copiedAs: 'target' })
+  if (settings.databaseUrl === undefined) stack.defer(lockDataDirectory(settings.data))
+  const database = await openDatabase(settings, { copiedAs: 'target' })
   stack.defer(database.close)
   const { db } = database
   await lockPostgres(database, stack)
@@ -307,9 +309,9 @@ async function openTarget(
     (await countRows(db.selectFrom('accounts'))) + (await countRows(db.selectFrom('secrets'))) > 0
   if (copied ? copied.address !== mark : isUsed)
     throw new UserError(
-      `${databaseAddress(config)} is not empty, and not an unused copy of this service: choose another database or directory`,
+      `${databaseAddress(settings)} is not empty, and not an unused copy of this service: choose another database or directory`,
     )
-  return { ...database, config, isCopy: copied !== undefined }
+  return { ...database, settings, isCopy: copied !== undefined }
 }
 
 /** Allows one copy at a time from or to a PostgreSQL database, and so none from a database to itself. */
@@ -348,7 +350,11 @@ async function requireCopyable(
 }
 
 /** Returns false if the service is running. Otherwise locks its data directory; on PostgreSQL there is no lock, so check again later. */
-async function lockIfStopped(from: Config, db: Db, stack: AsyncDisposableStack): Promise<boolean> {
+async function lockIfStopped(
+  from: DataSettings,
+  db: Db,
+  stack: AsyncDisposableStack,
+): Promise<boolean> {
   if (from.databaseUrl !== undefined) return !(await hasLiveProcess(from, db))
   try {
     stack.defer(lockDataDirectory(from.data))
@@ -360,14 +366,15 @@ async function lockIfStopped(from: Config, db: Db, stack: AsyncDisposableStack):
 }
 
 /** Whether a process of a service on PostgreSQL is alive. On SQLite, the lock of the data directory replaces this check. */
-async function hasLiveProcess({ databaseUrl }: Config, db: Db): Promise<boolean> {
+async function hasLiveProcess({ databaseUrl }: DataSettings, db: Db): Promise<boolean> {
   const since = Date.now() - DEAD_AFTER_MS
   return databaseUrl !== undefined && (await listProcesses(db)).some(({ seenAt }) => seenAt > since)
 }
 
-const realDirectory = ({ data }: Config): string => (existsSync(data) ? realpathSync(data) : data)
+const realDirectory = ({ data }: DataSettings): string =>
+  existsSync(data) ? realpathSync(data) : data
 
-const databaseAddress = ({ databaseUrl, data }: Config): string =>
+const databaseAddress = ({ databaseUrl, data }: DataSettings): string =>
   databaseUrl === undefined ? data : withoutPassword(databaseUrl)
 
 /** Names the target without passwords. */

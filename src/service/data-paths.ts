@@ -5,18 +5,51 @@ import { createDiskBlobStore } from '../blobs/disk.ts'
 import type { S3Options } from '../blobs/s3.ts'
 import { createGit, findGit, type GitOptions } from '../git/git.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import type { Config } from '../settings/config.ts'
 import { gitDirectory, type LayoutOptions } from '../sources/directory/git-directory.ts'
 import type { Source } from '../sources/source.ts'
 
-/** The locations of repositories, archives and temporary files. Plain values, so that they can be passed to a thread. */
-export interface DataPaths {
+export interface GitSettings {
+  data: string
+  git: string
+  /** PATH, for git. */
+  searchPath: string
+  gitTimeout: number
+  /** In MiB. */
+  gitMemory: number | undefined
+}
+
+export interface LayoutSettings {
+  layout: LayoutOptions['kind']
+  owner: string | undefined
+  forge: string | undefined
+}
+
+export interface SourceSettings extends GitSettings, LayoutSettings {
+  lfsDirectory: string | undefined
+  /** Needed to export. */
+  cloneUrl?: string
+}
+
+export interface BlobSettings {
+  data: string
+  /** `s3://BUCKET/PREFIX`; undefined if blobs are in the data directory. */
+  blobs: string | undefined
+  s3Endpoint: string | undefined
+  /** Needed for links to the bucket. */
+  s3PublicEndpoint?: string | undefined
+}
+
+interface SourcePaths {
   root: string
   layout?: LayoutOptions
   git: GitOptions
   lfsDirectory?: string | undefined
   /** The clone URL with `{owner}` and `{name}`: the origin of the repositories in an archive. */
-  cloneUrl: string
+  cloneUrl?: string | undefined
+}
+
+/** The locations of repositories, archives and temporary files. Plain values, so that they can be passed to a thread. */
+export interface DataPaths extends SourcePaths {
   /** A directory, or the options of a bucket. */
   blobs: string | S3Options
   scratch: string
@@ -28,41 +61,59 @@ export const SEGMENT_THREAD = new URL(
   import.meta.url,
 )
 
-export function dataPathsOf(config: Config, root: string): DataPaths {
-  const { data, git, searchPath, gitTimeout: idleTimeoutMs, gitMemory } = config
+export const dataPathsOf = (
+  settings: SourceSettings & BlobSettings & { cloneUrl: string },
+  root: string,
+): DataPaths => ({
+  ...sourcePathsOf(settings, root),
+  blobs: blobsOf(settings),
+  scratch: scratchOf(settings),
+})
+
+export const sourcePathsOf = (settings: SourceSettings, root: string): SourcePaths => ({
+  root,
+  layout: layoutOptions(settings),
+  git: gitOptions(settings),
+  lfsDirectory: settings.lfsDirectory,
+  cloneUrl: settings.cloneUrl,
+})
+
+export function gitOptions(settings: GitSettings): GitOptions {
+  const { data, git, searchPath, gitTimeout: idleTimeoutMs, gitMemory } = settings
   const maxMemory = gitMemory && gitMemory * 1024 * 1024
-  return {
-    root,
-    layout: layoutOptions(config),
-    git: { program: git, searchPath, home: join(data, 'git-home'), idleTimeoutMs, maxMemory },
-    lfsDirectory: config.lfsDirectory,
-    cloneUrl: config.cloneUrl,
-    blobs: config.blobs === undefined ? join(data, 'blobs') : bucketOptions(config, config.blobs),
-    scratch: join(data, 'scratch'),
-  }
+  return { program: git, searchPath, home: gitHomeOf({ data }), idleTimeoutMs, maxMemory }
 }
 
+type DataDirectory = { data: string }
+
+/** Git runs with a HOME of its own, so that it reads no user's settings. */
+export const gitHomeOf = ({ data }: DataDirectory): string => join(data, 'git-home')
+
+export const scratchOf = ({ data }: DataDirectory): string => join(data, 'scratch')
+
 /** Returns where the archives are, for messages and comparisons. */
-export const blobsAddress = ({ data, blobs }: Pick<Config, 'data' | 'blobs'>): string =>
+export const blobsAddress = ({ data, blobs }: Pick<BlobSettings, 'data' | 'blobs'>): string =>
   blobs?.replace(/\/$/, '') ?? join(data, 'blobs')
 
 /** Returns how the paths of repositories map to their names. */
-export const layoutOptions = ({ layout, owner, forge }: Config): LayoutOptions => ({
+export const layoutOptions = ({ layout, owner, forge }: LayoutSettings): LayoutOptions => ({
   kind: layout,
   owner,
   mayBeLowerCase: forge !== undefined,
 })
 
-export const openSource = ({ git, ...paths }: DataPaths): Source =>
+export const openSource = ({ git, ...paths }: SourcePaths): Source =>
   gitDirectory({ ...paths, git: createGit(git) })
 
-function bucketOptions({ s3Endpoint, s3PublicEndpoint }: Config, address: string): S3Options {
-  const { hostname: bucket, pathname } = new URL(address)
-  const prefix = pathname.replace(/^\/|\/$/g, '')
-  return { bucket, prefix, endpoint: s3Endpoint, publicEndpoint: s3PublicEndpoint }
+/** Returns the directory of the blobs, or the options of their bucket. */
+export function blobsOf(settings: BlobSettings): DataPaths['blobs'] {
+  const { blobs, s3Endpoint: endpoint, s3PublicEndpoint: publicEndpoint } = settings
+  if (blobs === undefined) return blobsAddress(settings)
+  const { hostname: bucket, pathname } = new URL(blobs)
+  return { bucket, prefix: pathname.replace(/^\/|\/$/g, ''), endpoint, publicEndpoint }
 }
 
-export async function openBlobs({ blobs }: DataPaths): Promise<BlobStore> {
+export async function openBlobs(blobs: DataPaths['blobs']): Promise<BlobStore> {
   if (typeof blobs === 'string') return createDiskBlobStore(blobs)
   // Loaded on demand: the SDK is large, and most installations have no bucket.
   const { createS3BlobStore } = await import('../blobs/s3.ts')
@@ -70,10 +121,8 @@ export async function openBlobs({ blobs }: DataPaths): Promise<BlobStore> {
 }
 
 /** Returns the directory of the repositories. Throws if it is not set or does not exist. */
-export function requireRepositories({ repositories }: Config): string {
-  if (repositories === undefined) {
-    throw new UsageError('no repositories: set --repositories DIR')
-  }
+export function requireRepositories(repositories: string | undefined): string {
+  if (repositories === undefined) throw new UsageError('no repositories: set --repositories DIR')
   if (!statSync(repositories, { throwIfNoEntry: false })?.isDirectory())
     throw new UserError(
       `--repositories: directory ${repositories} does not exist: check the spelling and the mount`,

@@ -3,7 +3,6 @@ import type { Database } from '../db/database.ts'
 import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
 import { codeOf, hasCode } from '../lib/errno.ts'
 import { EXIT, UserError } from '../lib/user-error.ts'
-import type { Config } from '../settings/config.ts'
 import type { Log } from './log.ts'
 
 class DatabaseUnreachable extends UserError {
@@ -90,7 +89,7 @@ const RETRY_INTERVAL_MS = 500
  * it rejects.
  */
 export async function retryWhileDatabaseIsDown<T>(
-  { databaseUrl }: Pick<Config, 'databaseUrl'>,
+  { databaseUrl }: { databaseUrl: string | undefined },
   log: Log['log'],
   start: () => Promise<T>,
 ): Promise<T> {

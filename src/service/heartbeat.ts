@@ -44,7 +44,7 @@ export function createProcessMarker(
   { db, paths, log, isOnlyProcess, elapsed = () => performance.now() }: MarkingParts,
   own: string,
 ) {
-  const folder = markerFolder(paths)
+  const folder = markerFolder(paths.blobs)
   const doNothing = async () => {}
   if (isOnlyProcess || folder === undefined)
     return { renew: doNothing, reportUnshared: doNothing, remove: doNothing }
@@ -82,7 +82,7 @@ export function createProcessMarker(
 }
 
 /** Returns the directory of the markers, or undefined if the archives are in a bucket. */
-export const markerFolder = ({ blobs }: Pick<DataPaths, 'blobs'>): string | undefined =>
+export const markerFolder = (blobs: DataPaths['blobs']): string | undefined =>
   typeof blobs === 'string' ? join(dirname(blobs), 'processes') : undefined
 
 async function renewMarker(folder: string, id: string): Promise<void> {

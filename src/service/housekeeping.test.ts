@@ -6,7 +6,6 @@ import { onEachEngine } from '../../test/support/databases.ts'
 import { exportScene, SEGMENT_CHECK_AGE_MS } from '../../test/support/export-scene.ts'
 import { withTimeout } from '../../test/support/wait-until.ts'
 import { acquireLease } from '../db/lease-store.ts'
-import type { Config } from '../settings/config.ts'
 import { startHousekeeping } from './housekeeping.ts'
 
 const YEAR_MS = 365 * 24 * 3_600_000
@@ -26,11 +25,11 @@ onEachEngine('housekeeping', (engine) => {
         return new Readable({ read() {}, signal })
       },
     }
-    const config = {
+    const settings = {
       ...{ segmentTtl: YEAR_MS, archiveTtl: YEAR_MS, lockTtl: YEAR_MS, auditRetention: YEAR_MS },
       ...{ migrationHistory: YEAR_MS, segmentCheckAge: SEGMENT_CHECK_AGE_MS },
       ...{ maxUnfinishedMigrations: 1, maxArchiveBytes: Number.MAX_SAFE_INTEGER },
-    } as Config
+    }
     const log = { debug() {}, info() {}, error() {} }
     const paths = { scratch: parts.scratch }
     const shared = {
@@ -42,7 +41,7 @@ onEachEngine('housekeeping', (engine) => {
       isCatalogueRead: () => true,
     }
     const housekeeping = startHousekeeping(
-      config,
+      settings,
       shared as unknown as Parameters<typeof startHousekeeping>[1],
     )
     t.after(housekeeping.stop)

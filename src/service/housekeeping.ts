@@ -12,7 +12,6 @@ import { sweepFacts } from '../migrations/repository-list-store.ts'
 import { sweepDiscussions } from '../repositories/discussion-store.ts'
 import { keepArchives } from '../schedules/keep-archives.ts'
 import { runDueSchedules } from '../schedules/run-schedule.ts'
-import type { Config } from '../settings/config.ts'
 import type { Source } from '../sources/source.ts'
 import { sweepDeliveries } from '../webhooks/delivery-store.ts'
 import type { ProcessParts } from './process-parts.ts'
@@ -25,6 +24,18 @@ const DAY_MS = 24 * HOUR_MS
 /** Scratch files that are older were left by a process that died. */
 export const SCRATCH_TTL_MS = 2 * DAY_MS
 
+/** Durations are in milliseconds. */
+export interface HousekeepingSettings {
+  segmentTtl: number
+  segmentCheckAge: number
+  archiveTtl: number
+  auditRetention: number
+  lockTtl: number
+  migrationHistory: number
+  maxUnfinishedMigrations: number
+  maxArchiveBytes: number
+}
+
 type HousekeepingParts = ProcessParts & { source: Source }
 
 /** Returns a 24th of the time after which unused segments are deleted, but at least a minute and at most an hour. */
@@ -32,15 +43,18 @@ const segmentSweepMs = (segmentTtlMs: number): number =>
   Math.min(HOUR_MS, Math.max(MINUTE_MS, segmentTtlMs / 24))
 
 /** Starts the periodic tasks: expiry, locks, sweeping. One process at a time runs each of them; every process sweeps scratch files. */
-export function startHousekeeping(config: Config, parts: HousekeepingParts): Repeated {
+export function startHousekeeping(
+  settings: HousekeepingSettings,
+  parts: HousekeepingParts,
+): Repeated {
   const { db, isOnlyProcess, now, log, paths } = parts
   const options = {
-    segmentTtlMs: config.segmentTtl,
-    archiveTtlMs: config.archiveTtl,
-    lockTtlMs: config.lockTtl,
-    migrationHistoryMs: config.migrationHistory,
-    maxUnfinished: config.maxUnfinishedMigrations,
-    maxArchiveBytes: config.maxArchiveBytes,
+    segmentTtlMs: settings.segmentTtl,
+    archiveTtlMs: settings.archiveTtl,
+    lockTtlMs: settings.lockTtl,
+    migrationHistoryMs: settings.migrationHistory,
+    maxUnfinished: settings.maxUnfinishedMigrations,
+    maxArchiveBytes: settings.maxArchiveBytes,
   }
 
   const repeat = (name: string, everyMs: number, task: () => Promise<unknown>) =>
@@ -74,7 +88,7 @@ export function startHousekeeping(config: Config, parts: HousekeepingParts): Rep
       await keepArchives({ ...parts, ...options })
       await sweepArchives({ ...parts, ...options })
     }),
-    sweepInOneProcess('sweeping segments', segmentSweepMs(config.segmentTtl), () =>
+    sweepInOneProcess('sweeping segments', segmentSweepMs(settings.segmentTtl), () =>
       sweepSegments({ ...parts, ...options }),
     ),
     repeatInOneProcess('running schedules', 15 * SECOND_MS, async () => {
@@ -89,12 +103,12 @@ export function startHousekeeping(config: Config, parts: HousekeepingParts): Rep
       if (removed > 0) log.info({ migrations: removed }, 'old migrations removed')
     }),
     sweepInOneProcess('sweeping the audit log', HOUR_MS, () =>
-      sweepAudit(db, { now: now(), retentionMs: config.auditRetention }),
+      sweepAudit(db, { now: now(), retentionMs: settings.auditRetention }),
     ),
     repeatInOneProcess('sweeping facts', DAY_MS, () => sweepFacts(db, now())),
     repeatInOneProcess('sweeping discussions', DAY_MS, () => sweepDiscussions(db, now)),
     repeatInOneProcess('checking stored data', MINUTE_MS, (signal) =>
-      checkOldest(parts, config.segmentCheckAge, signal),
+      checkOldest(parts, settings.segmentCheckAge, signal),
     ),
     repeatInOneProcess('sweeping orphans', HOUR_MS, () => sweepOrphans(parts, DAY_MS)),
     repeat('sweeping scratch', HOUR_MS, () => sweepScratch(paths.scratch, SCRATCH_TTL_MS)),

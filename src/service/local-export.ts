@@ -4,7 +4,6 @@ import { lockDataDirectory } from '../db/connect.ts'
 import { claimBlobStore, sweepOrphans, sweepSegments } from '../exporter/own-store.ts'
 import { createScratch, sweepScratch } from '../exporter/scratch.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
-import type { Config } from '../settings/config.ts'
 import {
   dataPathsOf,
   openBlobs,
@@ -12,54 +11,68 @@ import {
   requireGit,
   requireRepositories,
   SEGMENT_THREAD,
+  type SourceSettings,
+  scratchOf,
+  sourcePathsOf,
 } from './data-paths.ts'
-import { openDatabase } from './open-database.ts'
-import { openForge, withForge } from './open-forge.ts'
+import { type DatabaseSettings, openDatabase } from './open-database.ts'
+import { type ForgeSettings, openForge, withForge } from './open-forge.ts'
 
 export type LocalExport = Awaited<ReturnType<typeof openLocalExport>>
 
+export interface LocalExportSettings extends Omit<SourceSettings, 'data'>, ForgeSettings {
+  repositories: string | undefined
+  cloneUrl: string
+  concurrency: number
+  segmentTtl: number
+  segmentCheckAge: number
+}
+
+interface LocalExportOptions {
+  /** A directory that is kept, so that the next export reuses its segments; undefined for a temporary directory in `nearby`. */
+  cache: string | undefined
+  nearby: string
+  warn(message: string): void
+}
+
 /**
- * Opens the dependencies of an export without a server. If `--data` is set, they are in its subdirectory `export`, which is kept so
- * that the next export reuses its segments; otherwise in a temporary directory in `nearby`. They never use the database, directory
+ * Opens the dependencies of an export without a server. They never use the database, directory
  * or bucket of a service: the export has its own database, which does not know the service's blobs, so its sweep would delete them.
  */
 export async function openLocalExport(
-  config: Config,
-  nearby: string,
-  warn: (message: string) => void,
+  settings: LocalExportSettings,
+  { cache, nearby, warn }: LocalExportOptions,
 ) {
-  const root = requireRepositories(config)
+  const root = requireRepositories(settings.repositories)
   await using parts = new AsyncDisposableStack()
-  // A configuration file names the directory of the service, which belongs to another user.
-  const { from = 'default' } = config.origins.data ?? {}
-  const isKept = from === 'flag' || from === 'environment'
-  const data = isKept ? join(config.data, 'export') : await mkdtemp(join(nearby, '.godwit-export-'))
-  if (!isKept) parts.defer(() => rm(data, { recursive: true, force: true }))
+  const data = cache ?? (await mkdtemp(join(nearby, '.godwit-export-')))
+  if (cache === undefined) parts.defer(() => rm(data, { recursive: true, force: true }))
   parts.defer(lockDataDirectory(data))
+  const own = { data, blobs: undefined, s3Endpoint: undefined }
   // A shared PostgreSQL belongs to the servers.
-  const { db, close } = await openDatabase({ ...config, data, databaseUrl: undefined })
+  const { db, close } = await openDatabase({ ...own, databaseUrl: undefined })
   parts.defer(close)
 
   const now = Date.now
-  const paths = dataPathsOf({ ...config, data, blobs: undefined }, root)
-  const blobs = await openBlobs(paths)
+  const paths = dataPathsOf({ ...settings, ...own }, root)
+  const blobs = await openBlobs(paths.blobs)
   await sweepScratch(paths.scratch, 0)
   const scratch = await createScratch(paths.scratch)
   parts.defer(() => scratch.release())
-  if (isKept) {
+  if (cache !== undefined) {
     // The directory is only a cache, so it may have been deleted.
     await claimBlobStore(db, blobs, { isLost: true })
     await sweepOrphans({ db, blobs, now }, 0)
-    parts.defer(() => sweepSegments({ db, blobs, now, segmentTtlMs: config.segmentTtl }))
+    parts.defer(() => sweepSegments({ db, blobs, now, segmentTtlMs: settings.segmentTtl }))
   }
   const segments = createSegmentThreads({
     module: SEGMENT_THREAD,
     workerData: { ...paths, scratch: scratch.directory },
-    count: config.concurrency,
+    count: settings.concurrency,
   })
   parts.defer(() => segments.stop())
   const log = { warn: (_: object, message: string) => warn(message) }
-  const forge = await openForge(config, { db, now, log })
+  const forge = await openForge(settings, { db, now, log })
   const source = withForge(openSource(paths), forge, { db, now, log })
 
   const opened = parts.move()
@@ -68,7 +81,7 @@ export async function openLocalExport(
     source,
     blobs,
     segments,
-    segmentCheckAgeMs: config.segmentCheckAge,
+    segmentCheckAgeMs: settings.segmentCheckAge,
     scratch: scratch.directory,
     forge,
     now,
@@ -78,14 +91,18 @@ export async function openLocalExport(
 
 export type LocalCheck = Awaited<ReturnType<typeof openLocalCheck>>
 
+interface LocalCheckSettings extends SourceSettings, DatabaseSettings {
+  repositories: string | undefined
+}
+
 /** Opens the dependencies of checking repositories at the source. A server may be running meanwhile. */
-export async function openLocalCheck(config: Config) {
+export async function openLocalCheck(settings: LocalCheckSettings) {
   await using parts = new AsyncDisposableStack()
-  const paths = dataPathsOf(config, requireRepositories(config))
+  const paths = sourcePathsOf(settings, requireRepositories(settings.repositories))
   await requireGit(paths.git)
-  const { db, close } = await openDatabase(config)
+  const { db, close } = await openDatabase(settings)
   parts.defer(close)
-  const scratch = await createScratch(paths.scratch)
+  const scratch = await createScratch(scratchOf(settings))
   parts.defer(() => scratch.release())
   const opened = parts.move()
   return {

@@ -7,7 +7,6 @@ import {
   escapeJsonLinesForTerminal,
   escapeLinesForTerminal,
 } from '../lib/terminal-text.ts'
-import type { Config } from '../settings/config.ts'
 
 const STANDARD_ERROR = 2
 const MIN_WRITE_BYTES = 12 * 1024
@@ -15,6 +14,11 @@ const FLUSH_INTERVAL_MS = 100
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024
 /** How long a process that exits waits for a reader that reads nothing. */
 const MAX_STALL_MS = 2000
+
+export interface LogSettings {
+  logLevel: string
+  logFormat: 'auto' | 'json' | 'text'
+}
 
 export interface Log {
   log: Logger
@@ -27,10 +31,7 @@ export interface Log {
  * credentials are hidden, and characters that would control a terminal are escaped. If nothing reads the log, lines are lost, but
  * the process can exit and its memory stays limited.
  */
-export function openLog(
-  { logLevel: level, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>,
-  file = STANDARD_ERROR,
-): Log {
+export function openLog({ logLevel: level, logFormat }: LogSettings, file = STANDARD_ERROR): Log {
   const isText = logFormat === 'auto' ? isatty(file) : logFormat === 'text'
   let isClosing = false
   let isBroken = false

@@ -4,7 +4,6 @@ import { invalidNameReason } from '../lib/names.ts'
 import { createAddressFilter } from '../lib/outgoing-requests/address-filter.ts'
 import { createResolver } from '../lib/outgoing-requests/resolve-host.ts'
 import { type OutgoingRequestFailed, sendRequest } from '../lib/outgoing-requests/send-request.ts'
-import type { Config } from '../settings/config.ts'
 import { normalizeHostUrl } from '../sources/host-url.ts'
 
 const TIMEOUT_SECONDS = 5
@@ -12,6 +11,17 @@ const TIMEOUT_SECONDS = 5
 const MAX_RESPONSE_BYTES = 256 * 1024
 /** How long the discovery document is kept. Keys are read anew at each sign-in, since they may be replaced at any time. */
 const DISCOVERY_TTL_MS = 5 * 60_000
+
+export interface OidcClientSettings {
+  baseUrl: string
+  forge: string | undefined
+  oidcIssuer: string | undefined
+  oidcLoginClaim: string
+  oidcRequire: Claim[] | undefined
+  oidcAdmin: Claim[] | undefined
+}
+
+type Claim = { claim: string; value: string }
 
 export interface OidcParts {
   now: () => number
@@ -48,7 +58,7 @@ function discovery({ issuer, clientId, secret }: Registration, now: () => number
 
 /** Creates a client of the provider. Sends no request yet, since the provider may be unavailable. */
 export function createOidcClient(
-  config: Config,
+  settings: OidcClientSettings,
   registration: Registration,
   { now, log }: OidcParts,
 ): OidcClient {
@@ -65,7 +75,7 @@ export function createOidcClient(
     const texts = [message, (cause as Error | undefined)?.message, code]
     const known = texts.filter((each) => typeof each === 'string')
     const reason = known.join(': ').slice(0, 300)
-    const { oidcIssuer } = config
+    const { oidcIssuer } = settings
     log.warn({ issuer: oidcIssuer, reason }, `sign-in with ${oidcIssuer} failed: ${reason}`)
     return new SignInFailed(problem, problem, { issuer: oidcIssuer, identity })
   }
@@ -79,11 +89,12 @@ export function createOidcClient(
     }
   }
 
-  const redirectUri = `${config.baseUrl}/session/oidc/callback`
-  const { oidcLoginClaim: loginClaim, oidcRequire: required = [], oidcAdmin: admin } = config
+  const redirectUri = `${settings.baseUrl}/session/oidc/callback`
+  const { oidcLoginClaim: loginClaim, oidcRequire: required = [], oidcAdmin: admin } = settings
   const usedClaims = [loginClaim, ...[...required, ...(admin ?? [])].map(({ claim }) => claim)]
   const isForge =
-    config.forge !== undefined && normalizeHostUrl(config.forge) === normalizeHostUrl(issuer.href)
+    settings.forge !== undefined &&
+    normalizeHostUrl(settings.forge) === normalizeHostUrl(issuer.href)
 
   return {
     async start() {
@@ -160,7 +171,7 @@ export function createOidcClient(
     async signOutUrl() {
       const { client, server } = await configure()
       if (!server.end_session_endpoint) return undefined
-      const parameters = { post_logout_redirect_uri: `${config.baseUrl}/` }
+      const parameters = { post_logout_redirect_uri: `${settings.baseUrl}/` }
       const url = addressOf('end_session_endpoint', () =>
         openid.buildEndSessionUrl(client, parameters),
       )
@@ -176,10 +187,7 @@ export function createOidcClient(
 const SUBJECT = /^[\x20-\x7e]{1,255}$/
 
 /** Returns whether a claim has this value, or is a list that contains it. */
-function hasClaim(
-  claims: Readonly<Record<string, unknown>>,
-  { claim, value }: { claim: string; value: string },
-): boolean {
+function hasClaim(claims: Readonly<Record<string, unknown>>, { claim, value }: Claim): boolean {
   return [claims[claim]]
     .flat()
     .some((each) => ['string', 'number', 'boolean'].includes(typeof each) && String(each) === value)

@@ -3,14 +3,18 @@ import { dirname } from 'node:path'
 import { connect, type DatabaseOptions, sqliteFile } from '../db/connect.ts'
 import { requireNotMoved } from '../db/copy-marks.ts'
 import type { Database } from '../db/database.ts'
+import { withoutPassword } from '../db/database-address.ts'
 import { hasSchema, requireNewestSchema, upgradeSchema } from '../db/upgrade.ts'
 import { hasCode } from '../lib/errno.ts'
 import { UserError } from '../lib/user-error.ts'
-import type { Config } from '../settings/config.ts'
-import { withoutPassword } from '../settings/config-values.ts'
 import { userName } from './data-owner.ts'
-import { blobsAddress } from './data-paths.ts'
+import { type BlobSettings, blobsAddress } from './data-paths.ts'
 import { explainDatabaseError, requireUtf8 } from './database-errors.ts'
+
+export interface DatabaseSettings extends Pick<BlobSettings, 'data' | 'blobs'> {
+  /** The address of a PostgreSQL; without it, the database is a file in the data directory. */
+  databaseUrl: string | undefined
+}
 
 interface OpenOptions extends Pick<DatabaseOptions, 'onIdleError' | 'onDamage'> {
   /** Throw if the database does not exist, instead of creating it. */
@@ -19,22 +23,22 @@ interface OpenOptions extends Pick<DatabaseOptions, 'onIdleError' | 'onDamage'> 
   copiedAs?: 'source' | 'target'
 }
 
-/** Opens the database of a configuration and upgrades its schema. */
+/** Opens the database of a service and upgrades its schema. */
 export async function openDatabase(
-  config: Config,
+  settings: DatabaseSettings,
   { mustExist = false, copiedAs, ...listeners }: OpenOptions = {},
 ): Promise<Database> {
-  const { data, databaseUrl } = config
+  const { data, databaseUrl } = settings
   const dataFlag = copiedAs === 'source' ? '--from' : '--data'
   const urlFlag = copiedAs === 'target' ? '--to-database-url' : '--database-url'
   if (databaseUrl === undefined) requireUsableFile(sqliteFile(data), mustExist && dataFlag)
   const database = await connect({ dataDirectory: data, databaseUrl, ...listeners })
   try {
     if (databaseUrl !== undefined) await requireUtf8(database, databaseUrl, urlFlag)
-    if (mustExist && !(await hasSchema(database))) throw noDatabase(config, dataFlag)
+    if (mustExist && !(await hasSchema(database))) throw noDatabase(settings, dataFlag)
     if (copiedAs === 'source') await requireNewestSchema(database)
     else await upgradeSchema(database)
-    if (!copiedAs) await requireNotMoved(database.db, blobsAddress(config))
+    if (!copiedAs) await requireNotMoved(database.db, blobsAddress(settings))
   } catch (error) {
     await database.close()
     throw databaseUrl === undefined ? error : explainDatabaseError(error, databaseUrl, urlFlag)
@@ -89,7 +93,7 @@ const HOW_TO_CREATE = 'run `godwit sync` or start `godwit serve` first'
 const noDatabaseAt = (file: string, flag: string): UserError =>
   new UserError(`there is no database at ${file}: ${HOW_TO_CREATE}, or set ${flag}`)
 
-function noDatabase({ data, databaseUrl }: Config, dataFlag: string): UserError {
+function noDatabase({ data, databaseUrl }: DatabaseSettings, dataFlag: string): UserError {
   if (databaseUrl === undefined) return noDatabaseAt(sqliteFile(data), dataFlag)
   const address = withoutPassword(databaseUrl)
   return new UserError(
@@ -99,11 +103,11 @@ function noDatabase({ data, databaseUrl }: Config, dataFlag: string): UserError 
 
 /** Opens the database while `act` runs. Unless `create` is set, it must exist. */
 export async function withDatabase<T>(
-  config: Config,
+  settings: DatabaseSettings,
   act: (database: Database) => Promise<T>,
   { create = false } = {},
 ): Promise<T> {
-  const database = await openDatabase(config, { mustExist: !create })
+  const database = await openDatabase(settings, { mustExist: !create })
   try {
     return await act(database)
   } finally {

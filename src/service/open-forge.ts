@@ -22,11 +22,17 @@ import {
 } from '../repositories/refresh-rights.ts'
 import { grantedByForge } from '../repositories/rights-store.ts'
 import { asRightsUnavailable } from '../repositories/rights-unavailable.ts'
-import type { Config } from '../settings/config.ts'
 import type { Forge, TokenCheckOptions, TokenRefusal } from '../sources/forge/connect-forge.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
 import { normalizeHostUrl } from '../sources/host-url.ts'
 import type { Source } from '../sources/source.ts'
+
+export interface ForgeSettings {
+  forge: string | undefined
+  forgeTokenFile: string | undefined
+  forgeRateLimit: number
+  forgeStorageOrigins: string[] | undefined
+}
 
 interface ForgeParts {
   db: Db
@@ -39,17 +45,17 @@ interface ForgeParts {
  * the forge is unavailable.
  */
 export async function openForge(
-  config: Config,
+  settings: ForgeSettings,
   { db, now, log }: ForgeParts,
 ): Promise<Forge | undefined> {
-  const location = forgeLocation(config)
+  const location = forgeLocation(settings)
   if (!location) return undefined
   const { url, tokenFile } = location
   const token = await readForgeToken(tokenFile).catch((error: UserError) => {
     throw new UserError(`--forge-token-file: ${error.message}`, { cause: error })
   })
   if (await isReadableByAll(tokenFile)) log.warn({ file: tokenFile }, TOKEN_FILE_READABLE_BY_ALL)
-  const { forgeRateLimit: requestsPerMinute, forgeStorageOrigins: storageOrigins = [] } = config
+  const { forgeRateLimit: requestsPerMinute, forgeStorageOrigins: storageOrigins = [] } = settings
   const budget = createForgeBudget({ db, forge: url, requestsPerMinute, now })
   // Loaded on demand: most hosts have no forge.
   const { connectForge } = await import('../sources/forge/connect-forge.ts')
@@ -154,7 +160,9 @@ export function openForgeSignIn(parts: SignInParts): ForgeSignIn | undefined {
 export function forgeLocation({
   forge,
   forgeTokenFile,
-}: Config): { url: string; tokenFile: string } | undefined {
+}: Pick<ForgeSettings, 'forge' | 'forgeTokenFile'>):
+  | { url: string; tokenFile: string }
+  | undefined {
   if (forge === undefined && forgeTokenFile === undefined) return undefined
   if (forge === undefined) throw new UsageError('--forge-token-file needs --forge URL')
   if (forgeTokenFile === undefined) throw new UsageError('--forge needs --forge-token-file FILE')

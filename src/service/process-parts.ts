@@ -17,15 +17,36 @@ import { embeddedQueue } from '../queue/embedded.ts'
 import type { Queue } from '../queue/queue.ts'
 import { type Addresses, addressesFrom } from '../repositories/addresses.ts'
 import type { RightsRefresher } from '../repositories/refresh-rights.ts'
-import type { Config } from '../settings/config.ts'
-import { describeExposedSecrets } from '../settings/config-file.ts'
 import type { Forge } from '../sources/forge/connect-forge.ts'
 import type { Source } from '../sources/source.ts'
 import { startCatalogueSync } from './catalogue-sync.ts'
-import { type DataPaths, dataPathsOf, openBlobs, openSource, requireGit } from './data-paths.ts'
+import {
+  type BlobSettings,
+  type DataPaths,
+  dataPathsOf,
+  openBlobs,
+  openSource,
+  requireGit,
+  type SourceSettings,
+} from './data-paths.ts'
 import type { Log } from './log.ts'
-import { openDatabase, requireWritableDirectory } from './open-database.ts'
-import { openForge, openRights, withForge } from './open-forge.ts'
+import { type DatabaseSettings, openDatabase, requireWritableDirectory } from './open-database.ts'
+import { type ForgeSettings, openForge, openRights, withForge } from './open-forge.ts'
+
+export interface ProcessSettings
+  extends SourceSettings,
+    BlobSettings,
+    DatabaseSettings,
+    ForgeSettings {
+  repositories: string | undefined
+  syncInterval: number
+  baseUrl: string
+  webUrl: string
+  cloneUrl: string
+  sshUrl: string
+  /** Whether the operator has set `sshUrl`. */
+  servesSsh: boolean
+}
 
 /** The dependencies that every long-running process has, whatever its role. */
 export interface ProcessParts extends Pick<Database, 'db' | 'pool'> {
@@ -55,22 +76,20 @@ export interface ProcessParts extends Pick<Database, 'db' | 'pool'> {
 
 /** Opens the dependencies. The stack closes them in reverse order. */
 export async function openProcessParts(
-  config: Config,
+  settings: ProcessSettings,
   { log }: Log,
   stack: AsyncDisposableStack,
 ): Promise<ProcessParts> {
-  const exposed = describeExposedSecrets(config.file)
-  if (exposed) log.warn(exposed)
-  const isOnlyProcess = config.databaseUrl === undefined
-  const { db, pool } = await openLockedDatabase(config, log, stack).catch((error: unknown) => {
-    throw isOnlyProcess ? asDataDirectoryError(error, config.data) : error
+  const isOnlyProcess = settings.databaseUrl === undefined
+  const { db, pool } = await openLockedDatabase(settings, log, stack).catch((error: unknown) => {
+    throw isOnlyProcess ? asDataDirectoryError(error, settings.data) : error
   })
-  const { repositories } = config
-  const paths = dataPathsOf(config, repositories ?? '')
+  const { repositories } = settings
+  const paths = dataPathsOf(settings, repositories ?? '')
   if (repositories !== undefined) await requireGit(paths.git)
   const onBlobError = countBlobErrors(db, log, stack)
   const now = Date.now
-  const forge = await openForge(config, { db, now, log })
+  const forge = await openForge(settings, { db, now, log })
   const source =
     repositories === undefined ? undefined : withForge(openSource(paths), forge, { db, now, log })
   const shared = {
@@ -80,18 +99,18 @@ export async function openProcessParts(
     source,
     forge,
     rights: openRights({ db, now, log, source, forge }),
-    blobs: watchErrors(await openBlobs(paths), onBlobError),
+    blobs: watchErrors(await openBlobs(paths.blobs), onBlobError),
     onBlobError,
-    queue: await openQueue(config, db, log, stack),
-    addresses: addressesFrom({ ...config, servesSsh: config.origins.sshUrl !== undefined }),
+    queue: await openQueue(settings, db, log, stack),
+    addresses: addressesFrom(settings),
     now,
     log,
     isOnlyProcess,
-    reserve: isOnlyProcess ? openReserve(config.data, log, stack) : undefined,
+    reserve: isOnlyProcess ? openReserve(settings.data, log, stack) : undefined,
     probeData:
-      isOnlyProcess || config.blobs === undefined ? () => probeWrite(config.data) : undefined,
+      isOnlyProcess || settings.blobs === undefined ? () => probeWrite(settings.data) : undefined,
   }
-  const catalogue = startCatalogueSync(shared, config.syncInterval)
+  const catalogue = startCatalogueSync(shared, settings.syncInterval)
   stack.defer(catalogue.stop)
   return { ...shared, isCatalogueRead: catalogue.isRead }
 }
@@ -140,16 +159,16 @@ export function releaseMemoryOnce(parts: ProcessParts, stack: AsyncDisposableSta
 
 /** Opens the database. A SQLite file is locked for this process first, and checked for damage. */
 async function openLockedDatabase(
-  config: Config,
+  settings: DatabaseSettings,
   log: Log['log'],
   stack: AsyncDisposableStack,
 ): Promise<Database> {
-  if (config.databaseUrl === undefined) {
-    requireWritableDirectory(config.data)
-    stack.defer(lockDataDirectory(config.data))
-    throwIfCorrupt(sqliteFile(config.data))
+  if (settings.databaseUrl === undefined) {
+    requireWritableDirectory(settings.data)
+    stack.defer(lockDataDirectory(settings.data))
+    throwIfCorrupt(sqliteFile(settings.data))
   }
-  const database = await openDatabase(config, {
+  const database = await openDatabase(settings, {
     onIdleError: (err) => log.warn({ err }, 'lost a database connection'),
     onDamage(err) {
       log.fatal({ err }, 'the database is damaged; stopping, so that nothing more is written')
@@ -172,7 +191,7 @@ function asDataDirectoryError(error: unknown, data: string): unknown {
 
 /** Opens the queue: a table in SQLite, or pg-boss in PostgreSQL, which all processes share. */
 async function openQueue(
-  { databaseUrl }: Config,
+  { databaseUrl }: DatabaseSettings,
   db: Db,
   log: Log['log'],
   stack: AsyncDisposableStack,

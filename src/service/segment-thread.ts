@@ -12,7 +12,7 @@ const paths = workerData as DataPaths
 const { scratch: scratchDirectory } = paths
 const maker = createSegmentMaker({
   source: openSource(paths),
-  blobs: watchErrors(await openBlobs(paths), (blobError) =>
+  blobs: watchErrors(await openBlobs(paths.blobs), (blobError) =>
     parentPort!.postMessage({ blobError } satisfies SegmentReply),
   ),
   scratchDirectory,

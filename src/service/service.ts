@@ -16,21 +16,43 @@ import { codeOf } from '../lib/errno.ts'
 import { createAddressFilter } from '../lib/outgoing-requests/address-filter.ts'
 import { repeatedly } from '../lib/timers.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import type { Config } from '../settings/config.ts'
-import type { Listen } from '../settings/config-values.ts'
 import { requireRepositories } from './data-paths.ts'
 import { retryWhileDatabaseIsDown } from './database-errors.ts'
 import { startHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
-import type { OidcParts } from './oidc-client.ts'
+import type { OidcClientSettings, OidcParts } from './oidc-client.ts'
 import { isReadableByAll, openForgeSignIn } from './open-forge.ts'
 import { openProcessParts, type ProcessParts, releaseMemoryOnce } from './process-parts.ts'
-import { startExporter } from './start-exporter.ts'
+import { startExporter, type WorkerSettings } from './start-exporter.ts'
 import { VERSION } from './version.ts'
 
 /** Beside `src` in a checkout, beside the compiled code in the package. */
 const DASHBOARD_DIRECTORY = fileURLToPath(new URL('../../web/dist', import.meta.url))
 const RECORD_TOKEN_USE_INTERVAL_MS = 10_000
+
+/** Durations are in milliseconds. */
+export interface ServiceSettings extends WorkerSettings, OidcSettings {
+  role: 'all' | 'api'
+  listen: { host: string; port: number }
+  s3PublicEndpoint: string | undefined
+  trustedProxies: string[] | undefined
+  userHeader: string | undefined
+  oidcName: string
+  oidcCreate: 'yes' | 'no'
+  vendor: string
+  preview: 'required' | 'optional'
+  installedVersion: string | undefined
+  sessionTtl: number
+  linkTtl: number
+  clientTimeout: number
+  rateLimit: number
+  maxRequests: number
+  maxStreams: number
+  maxStreamsPerAccount: number | undefined
+  maxClones: number
+  maxSchedules: number
+  maxTokens: number
+}
 
 export interface Service {
   address: string
@@ -40,57 +62,57 @@ export interface Service {
 }
 
 /** Starts the API and, unless the role is `api`, the exporter. */
-export async function startService(config: Config, logging: Log): Promise<Service> {
-  checkRole(config)
-  return retryWhileDatabaseIsDown(config, logging.log, () => startOnce(config, logging))
+export async function startService(settings: ServiceSettings, logging: Log): Promise<Service> {
+  checkRole(settings)
+  return retryWhileDatabaseIsDown(settings, logging.log, () => startOnce(settings, logging))
 }
 
-async function startOnce(config: Config, logging: Log): Promise<Service> {
+async function startOnce(settings: ServiceSettings, logging: Log): Promise<Service> {
   await using stack = new AsyncDisposableStack()
-  const parts = await openProcessParts(config, logging, stack)
-  const exporter = config.role === 'all' ? await startExporter(config, parts) : undefined
+  const parts = await openProcessParts(settings, logging, stack)
+  const exporter = settings.role === 'all' ? await startExporter(settings, parts) : undefined
   if (exporter) stack.defer(exporter.stop)
 
   const { db, pool, addresses } = parts
-  const { baseUrl, webUrl, cloneUrl, sshUrl, timeZone } = config
-  const cloneTokens = await openCloneTokens(config, parts, stack)
+  const { baseUrl, webUrl, cloneUrl, sshUrl, timeZone } = settings
+  const cloneTokens = await openCloneTokens(settings, parts, stack)
   const clonable = cloneTokens.isServed ? 'clonable' : ''
   const app = createServer({
     ...parts,
     authenticator: openAuthenticator(stack, parts),
-    sessionTtlMs: config.sessionTtl,
-    oidc: await openOidc(config, parts),
-    userHeader: config.userHeader,
-    signInName: config.oidcName,
-    mayCreateAccounts: config.oidcCreate === 'yes',
-    links: archiveLinks(baseUrl, await signingKey(db, 'link-key'), config.linkTtl),
-    maxUnfinished: config.maxUnfinishedMigrations,
-    maxArchiveBytes: config.maxArchiveBytes,
-    maxSchedules: config.maxSchedules,
-    maxTokens: config.maxTokens,
-    lockTtlMs: config.lockTtl,
+    sessionTtlMs: settings.sessionTtl,
+    oidc: await openOidc(settings, parts),
+    userHeader: settings.userHeader,
+    signInName: settings.oidcName,
+    mayCreateAccounts: settings.oidcCreate === 'yes',
+    links: archiveLinks(baseUrl, await signingKey(db, 'link-key'), settings.linkTtl),
+    maxUnfinished: settings.maxUnfinishedMigrations,
+    maxArchiveBytes: settings.maxArchiveBytes,
+    maxSchedules: settings.maxSchedules,
+    maxTokens: settings.maxTokens,
+    lockTtlMs: settings.lockTtl,
     rendering: {
       addresses,
       migrationTime: offsetTimestamps(timeZone),
       edition: editionOf([VERSION, baseUrl, webUrl, cloneUrl, sshUrl, timeZone, clonable]),
     },
-    mediaType: config,
-    rateLimit: { perHour: config.rateLimit, pool },
+    mediaType: settings,
+    rateLimit: { perHour: settings.rateLimit, pool },
     requestLimits: {
       maxConnections: maxConnections(),
-      maxRequests: config.maxRequests,
-      maxStreams: config.maxStreams,
-      maxStreamsPerAccount: config.maxStreamsPerAccount ?? Math.ceil(config.maxStreams / 10),
-      clientTimeoutMs: config.clientTimeout,
+      maxRequests: settings.maxRequests,
+      maxStreams: settings.maxStreams,
+      maxStreamsPerAccount: settings.maxStreamsPerAccount ?? Math.ceil(settings.maxStreams / 10),
+      clientTimeoutMs: settings.clientTimeout,
     },
-    cloneSlots: { max: config.maxClones },
+    cloneSlots: { max: settings.maxClones },
     cloneTokens,
-    trustedProxies: config.trustedProxies ?? [],
+    trustedProxies: settings.trustedProxies ?? [],
     probeOwnStore: ownStoreProbe(db, parts.blobs),
     ...(parts.forge && { probeForge: parts.forge.probe }),
-    isWebhookAllowed: createAddressFilter(config.webhookNetworks ?? []),
+    isWebhookAllowed: createAddressFilter(settings.webhookNetworks ?? []),
     version: VERSION,
-    installedVersion: config.installedVersion,
+    installedVersion: settings.installedVersion,
     dashboard: await readDashboard(DASHBOARD_DIRECTORY),
   })
   stack.defer(async () => {
@@ -98,18 +120,18 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     exporter?.stop().catch(() => {})
     await app.close()
   })
-  const address = await app.listen(config.listen).catch((error: unknown) => {
-    throw explainListenError(error, config.listen)
+  const address = await app.listen(settings.listen).catch((error: unknown) => {
+    throw explainListenError(error, settings.listen)
   })
-  const concurrency = exporter ? config.concurrency : 0
-  startHeartbeat(parts, { role: config.role, concurrency, scratch: exporter?.scratch }, stack)
+  const concurrency = exporter ? settings.concurrency : 0
+  startHeartbeat(parts, { role: settings.role, concurrency, scratch: exporter?.scratch }, stack)
   releaseMemoryOnce(parts, stack)
 
   const started = stack.move()
   return { address, stop: () => started.disposeAsync() }
 }
 
-function explainListenError(error: unknown, { host, port }: Listen): unknown {
+function explainListenError(error: unknown, { host, port }: ServiceSettings['listen']): unknown {
   const { code } = error as { code?: string }
   const reason = code === undefined ? undefined : LISTEN_ERRORS[code]
   return reason ? new UserError(`--listen ${host}:${port}: ${reason}`, { cause: error }) : error
@@ -122,9 +144,9 @@ const LISTEN_ERRORS: Record<string, string> = {
   ENOTFOUND: 'no such host',
 }
 
-function checkRole(config: Config): void {
-  if (config.role === 'all') requireRepositories(config)
-  else if (config.databaseUrl === undefined) {
+function checkRole(settings: ServiceSettings): void {
+  if (settings.role === 'all') requireRepositories(settings.repositories)
+  else if (settings.databaseUrl === undefined) {
     throw new UsageError('--role api needs --database-url: it shares the database with workers')
   }
 }
@@ -163,9 +185,11 @@ const editionOf = (options: readonly string[]): string =>
 
 const READ_KEY_INTERVAL_MS = 10_000
 
+type CloneSettings = Pick<ServiceSettings, 'baseUrl' | 'cloneUrl' | 'maxClones'>
+
 /** Returns the signer of clone tokens. Its key is read regularly, so that a replaced key takes effect without a restart. */
 export async function openCloneTokens(
-  config: Config,
+  settings: CloneSettings,
   { db, now, log, source }: ProcessParts,
   stack: AsyncDisposableStack,
 ): Promise<CloneTokens> {
@@ -179,24 +203,32 @@ export async function openCloneTokens(
     log.error({ err }, 'could not read the key of clone tokens'),
   )
   stack.defer(reading.stop)
-  const isServed = source !== undefined && config.maxClones > 0 && isClonedHere(config)
+  const isServed = source !== undefined && settings.maxClones > 0 && isClonedHere(settings)
   return cloneTokens({ key: () => key, now, isServed })
 }
 
 /** Returns whether clone URLs lead to this server. Otherwise clone tokens would be sent to a third party, for which they are useless. */
-const isClonedHere = ({ baseUrl, cloneUrl }: Config): boolean =>
+const isClonedHere = ({ baseUrl, cloneUrl }: CloneSettings): boolean =>
   cloneUrl.replace(/\.git$/, '') === `${baseUrl}/{owner}/{name}`
 
+interface OidcSettings extends OidcClientSettings {
+  oidcClientId: string | undefined
+  oidcClientSecretFile: string | undefined
+}
+
 /** Opens the OpenID provider of `--oidc-issuer`, if there is one. Sends no request yet, since the provider may be unavailable. */
-export async function openOidc(config: Config, parts: OidcParts): Promise<OidcClient | undefined> {
-  const { oidcIssuer, oidcClientId: clientId, oidcClientSecretFile: file } = config
+export async function openOidc(
+  settings: OidcSettings,
+  parts: OidcParts,
+): Promise<OidcClient | undefined> {
+  const { oidcIssuer, oidcClientId: clientId, oidcClientSecretFile: file } = settings
   if (oidcIssuer === undefined || clientId === undefined || file === undefined) return undefined
   const secret = await readSecret(file)
   if (await isReadableByAll(file))
     parts.log.warn({ file }, 'every user of this machine can read the secret of the OpenID client')
   // Loaded on demand: most hosts have no OpenID provider.
   const { createOidcClient } = await import('./oidc-client.ts')
-  return createOidcClient(config, { issuer: new URL(oidcIssuer), clientId, secret }, parts)
+  return createOidcClient(settings, { issuer: new URL(oidcIssuer), clientId, secret }, parts)
 }
 
 async function readSecret(file: string): Promise<string> {

@@ -9,18 +9,29 @@ import { createResolver } from '../lib/outgoing-requests/resolve-host.ts'
 import { repeatedly } from '../lib/timers.ts'
 import { releaseAllJobs } from '../queue/embedded.ts'
 import { RetryLater, type StartedWorker } from '../queue/queue.ts'
-import type { Config } from '../settings/config.ts'
 import { createDeliveries, DELIVERIES_AT_ONCE } from '../webhooks/deliver-webhook.ts'
 import { SEGMENT_THREAD } from './data-paths.ts'
 import { retryWhileDatabaseIsDown } from './database-errors.ts'
 import { startHeartbeat } from './heartbeat.ts'
-import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
+import { type HousekeepingSettings, SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
 import type { Log } from './log.ts'
-import { openProcessParts, type ProcessParts, releaseMemoryOnce } from './process-parts.ts'
+import {
+  openProcessParts,
+  type ProcessParts,
+  type ProcessSettings,
+  releaseMemoryOnce,
+} from './process-parts.ts'
 import { VERSION } from './version.ts'
 
+export interface ExporterSettings extends HousekeepingSettings {
+  concurrency: number
+  downloads: 'redirect' | 'proxy'
+  timeZone: string
+  webhookNetworks: string[] | undefined
+}
+
 /** Starts the exporter of this process, its webhook deliveries and its housekeeping. */
-export async function startExporter(config: Config, shared: ProcessParts) {
+export async function startExporter(settings: ExporterSettings, shared: ProcessParts) {
   const { db, queue, now, log, isOnlyProcess, paths, source, onBlobError } = shared
   if (!source) throw new Error('an exporter needs --repositories')
   const parts = { ...shared, source }
@@ -34,28 +45,28 @@ export async function startExporter(config: Config, shared: ProcessParts) {
   const segments = createSegmentThreads({
     module: SEGMENT_THREAD,
     workerData: { ...paths, scratch: scratch.directory },
-    count: config.concurrency,
+    count: settings.concurrency,
     onBlobError,
   })
   const handlers = exportHandlers({
     ...parts,
     segments,
     scratch: scratch.directory,
-    archiveTtlMs: config.archiveTtl,
-    maxArchiveBytes: config.maxArchiveBytes,
-    segmentCheckAgeMs: config.segmentCheckAge,
-    isComposed: config.downloads === 'redirect',
+    archiveTtlMs: settings.archiveTtl,
+    maxArchiveBytes: settings.maxArchiveBytes,
+    segmentCheckAgeMs: settings.segmentCheckAge,
+    isComposed: settings.downloads === 'redirect',
     generator: `godwit ${VERSION}`,
   })
   const working = queue.work(handlers, {
-    concurrency: config.concurrency,
+    concurrency: settings.concurrency,
     onError(err, job) {
       if (err instanceof RetryLater) log.warn({ job, reason: err.message }, 'job postponed')
       else log.error({ err, job }, 'job failed')
     },
   })
-  const deliveries = startDeliveries(config, parts)
-  const housekeeping = startHousekeeping(config, parts)
+  const deliveries = startDeliveries(settings, parts)
+  const housekeeping = startHousekeeping(settings, parts)
   async function stopAll(): Promise<void> {
     await Promise.all([housekeeping.stop(), deliveries.stop(), working.stop()])
     await segments.stop()
@@ -77,13 +88,13 @@ export async function startExporter(config: Config, shared: ProcessParts) {
 const RESUME_PARKED_INTERVAL_MS = 60_000
 
 /** Starts the workers that deliver webhook events. They have their own queue, so that slow receivers do not delay exports. */
-function startDeliveries(config: Config, parts: ProcessParts): StartedWorker {
+function startDeliveries(settings: ExporterSettings, parts: ProcessParts): StartedWorker {
   const { queue, log, addresses } = parts
-  const migrationTime = offsetTimestamps(config.timeZone)
+  const migrationTime = offsetTimestamps(settings.timeZone)
   const deliveries = createDeliveries({
     ...parts,
     send: {
-      isAllowed: createAddressFilter(config.webhookNetworks ?? []),
+      isAllowed: createAddressFilter(settings.webhookNetworks ?? []),
       resolve: createResolver(),
     },
     version: VERSION,
@@ -108,14 +119,16 @@ function startDeliveries(config: Config, parts: ProcessParts): StartedWorker {
   }
 }
 
+export interface WorkerSettings extends ProcessSettings, ExporterSettings {}
+
 /** Starts an exporter that shares its database with API processes. Disposing of the returned stack stops it. */
-export function startWorker(config: Config, logging: Log): Promise<AsyncDisposableStack> {
-  return retryWhileDatabaseIsDown(config, logging.log, async () => {
+export function startWorker(settings: WorkerSettings, logging: Log): Promise<AsyncDisposableStack> {
+  return retryWhileDatabaseIsDown(settings, logging.log, async () => {
     await using stack = new AsyncDisposableStack()
-    const parts = await openProcessParts(config, logging, stack)
-    const { scratch, stop } = await startExporter(config, parts)
+    const parts = await openProcessParts(settings, logging, stack)
+    const { scratch, stop } = await startExporter(settings, parts)
     stack.defer(stop)
-    startHeartbeat(parts, { role: 'worker', concurrency: config.concurrency, scratch }, stack)
+    startHeartbeat(parts, { role: 'worker', concurrency: settings.concurrency, scratch }, stack)
     releaseMemoryOnce(parts, stack)
     return stack.move()
   })

@@ -3,7 +3,7 @@ import { isLoopback } from '../lib/ip-address.ts'
 import { isName } from '../lib/names.ts'
 import { ConfigError } from '../lib/user-error.ts'
 import { type Config, readConfig } from './config.ts'
-import type { ConfigFile } from './config-file.ts'
+import { type ConfigFile, mistakesIn } from './config-file.ts'
 import {
   type ClientOptionName,
   clientOptionNames,
@@ -59,7 +59,10 @@ export function readClientConfig(
     throw new ConfigError(['no server: run `godwit auth login`, give --url URL or set GODWIT_URL'])
   // The settings of a configuration file, above all its token, are for the server of that file only.
   const serverFile = isServerOf(file, url) ? file : undefined
-  const config = readConfig({ ...(git && { git }), ...(vendor && { vendor }) }, env, serverFile)
+  const programs = { ...(git && { git }), ...(vendor && { vendor }) }
+  const config = readConfig(programs, env, { file: serverFile, settings: ['git', 'vendor'] })
+  const mistakes = mistakesIn(serverFile, clientOptionNames)
+  if (mistakes.length > 0) throw new ConfigError(mistakes)
   const origins = clientOrigins(flags, env, serverFile)
   const found = findToken(origins, { url, env, file: serverFile, user })
   if (!found)

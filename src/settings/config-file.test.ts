@@ -59,13 +59,17 @@ test('every setting can be set in the file by the name of its flag', (t) => {
     valuesOf(text),
     optionNames.map((name) => [fileNameOf(name), value]),
   )
-  const { listen, vendor } = readConfig({}, {}, fileOf(t, 'vendor = forge\nlisten = [::1]:81\n'))
+  const { listen, vendor } = readConfig(
+    {},
+    {},
+    { file: fileOf(t, 'vendor = forge\nlisten = [::1]:81\n') },
+  )
   assert.deepEqual([listen, vendor], [{ host: '::1', port: 81 }, 'forge'])
 })
 
 test('flags override the environment, the environment the file, and the file defaults', (t) => {
   const file = fileOf(t, 'vendor = file\npreview = optional\ntime-zone = Europe/Berlin\n')
-  const config = readConfig({ vendor: 'flag' }, { GODWIT_PREVIEW: 'required' }, file)
+  const config = readConfig({ vendor: 'flag' }, { GODWIT_PREVIEW: 'required' }, { file })
   assert.deepEqual(
     [config.vendor, config.preview, config.timeZone, config.linkTtl],
     ['flag', 'required', 'Europe/Berlin', 300_000],
@@ -74,11 +78,11 @@ test('flags override the environment, the environment the file, and the file def
 
 test('a list may be on several lines, any other setting only on one', (t) => {
   const file = fileOf(t, 'trusted-proxies = 10.0.0.1, 10.0.0.2\ntrusted-proxies = ::1\n')
-  const { trustedProxies } = readConfig({}, {}, file)
+  const { trustedProxies } = readConfig({}, {}, { file })
   assert.deepEqual(trustedProxies, ['10.0.0.1', '10.0.0.2', '::1'])
   const twice = fileOf(t, '\nvendor = a\nvendor = b\n')
   assert.deepEqual(
-    mistakesIn(() => readConfig({}, {}, twice)),
+    mistakesIn(() => readConfig({}, {}, { file: twice })),
     [`${twice.path}:3: vendor: set twice; line 2 sets it too`],
   )
 })
@@ -101,7 +105,7 @@ data = ~/godwit
   )
   const at = (line: number) => `${file.path}:${line}: `
   assert.deepEqual(
-    [...mistakesIn(() => readConfig({}, {}, file))].sort(),
+    [...mistakesIn(() => readConfig({}, {}, { file }))].sort(),
     [
       `${at(1)}listne: unknown setting; did you mean listen?`,
       `${at(2)}--data: unknown setting; did you mean data?`,
@@ -120,7 +124,7 @@ data = ~/godwit
 
 test('a relative path is relative to the configuration file', (t) => {
   const file = fileOf(t, 'data = var\nrepositories = ../git\n')
-  const { data, repositories } = readConfig({}, {}, file)
+  const { data, repositories } = readConfig({}, {}, { file })
   assert.equal(data, join(dirname(file.path), 'var'))
   assert.equal(repositories, join(dirname(dirname(file.path)), 'git'))
 })
@@ -172,13 +176,13 @@ const SECRET = 'postgres://godwit:s3cret@db/godwit'
 
 test('a world-readable file with secrets gives a warning that does not show them', (t) => {
   const path = written(t, `database-url = ${SECRET}\nurl = http://127.0.0.1:3000\ntoken = t0ken\n`)
-  const config = readConfig({}, {}, fileAt(path))
+  const config = readConfig({}, {}, { file: fileAt(path) })
   assert.ok(!JSON.stringify(config.file).includes('s3cret'))
   assert.deepEqual(config.file?.exposedSecrets, ['database-url', 'token'])
   chmodSync(path, 0o640)
-  assert.deepEqual(readConfig({}, {}, fileAt(path)).file?.exposedSecrets, [])
+  assert.deepEqual(readConfig({}, {}, { file: fileAt(path) }).file?.exposedSecrets, [])
   const harmless = fileOf(t, 'database-url = postgres://db/godwit\nvendor = forge\n')
-  assert.deepEqual(readConfig({}, {}, harmless).file?.exposedSecrets, [])
+  assert.deepEqual(readConfig({}, {}, { file: harmless }).file?.exposedSecrets, [])
 })
 
 test('a client uses the token of the file only for the server of the file', (t) => {

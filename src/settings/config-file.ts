@@ -4,7 +4,7 @@ import { didYouMean } from '../lib/closest-name.ts'
 import { hasCode } from '../lib/errno.ts'
 import { ConfigError } from '../lib/user-error.ts'
 import { path as pathValue } from './config-values.ts'
-import { allNames, type FileSetting, fileNameOf, optionOf } from './setting-names.ts'
+import { type AnyName, allNames, type FileSetting, fileNameOf, optionOf } from './setting-names.ts'
 
 /** The default configuration file. It need not exist. */
 export const DEFAULT_CONFIG_FILE = '/etc/godwit/config'
@@ -15,12 +15,24 @@ export interface ConfigFile {
   /** Its settings, by their names in `settings.ts`. */
   settings: ReadonlyMap<string, FileSetting>
   /** Errors in the file, each with its line. */
-  mistakes: readonly string[]
+  mistakes: readonly Mistake[]
   /** Whether this user may not read it. Only the default file may be unreadable. */
   isDenied: boolean
   /** Names of the secrets in it that every user of this machine can read. */
   exposedSecrets: readonly string[]
 }
+
+interface Mistake {
+  message: string
+  /** The setting whose value is wrong, which matters only to commands that use it. Absent if the line itself is wrong. */
+  setting?: AnyName
+}
+
+/** Returns what is wrong in a file for a command that uses these settings. */
+export const mistakesIn = (file: ConfigFile | undefined, settings: readonly AnyName[]): string[] =>
+  (file?.mistakes ?? [])
+    .filter(({ setting }) => setting === undefined || settings.includes(setting))
+    .map(({ message }) => message)
 
 /** Reads the file of --config or GODWIT_CONFIG, or the default one if it exists. */
 export function findConfigFile(
@@ -71,13 +83,15 @@ function parseSettings(text: string, file: string): Pick<ConfigFile, 'settings' 
     const at = `${file}:${each.line}`
     const name = byFileName.get(each.name)
     if (name === undefined) {
-      mistakes.push(`${at}: ${each.name}: unknown setting${suggestion(each.name)}`)
+      const message = `${at}: ${each.name}: unknown setting${suggestion(each.name)}`
+      mistakes.push({ message })
       continue
     }
     const before = settings.get(name)
     const { isList, read } = optionOf(name)
     if (before && !isList) {
-      mistakes.push(`${at}: ${each.name}: set twice; line ${firstLines.get(name)} sets it too`)
+      const message = `${at}: ${each.name}: set twice; line ${firstLines.get(name)} sets it too`
+      mistakes.push({ message })
       continue
     }
     firstLines.set(name, each.line)
@@ -85,7 +99,7 @@ function parseSettings(text: string, file: string): Pick<ConfigFile, 'settings' 
       const text = read === pathValue ? resolvePath(each, file) : each.text
       settings.set(name, { text: before ? `${before.text},${text}` : text, at })
     } catch (error) {
-      mistakes.push(`${at}: ${each.name}: ${(error as Error).message}`)
+      mistakes.push({ message: `${at}: ${each.name}: ${(error as Error).message}`, setting: name })
     }
   }
   return { settings, mistakes }
@@ -130,13 +144,13 @@ const NAME = /^[\w-]+$/
 /** Parses the lines of a file. A line that is not a setting, a comment or empty is a mistake. */
 export function readConfigLines(text: string, path: string) {
   const lines: ConfigLine[] = []
-  const mistakes: string[] = []
+  const mistakes: Mistake[] = []
   // trim() also removes a byte order mark.
   for (const [index, each] of text.split('\n').entries()) {
     const written = each.trim()
     if (written === '' || written.startsWith('#')) continue
     const line = index + 1
-    const addMistake = (why: string) => mistakes.push(`${path}:${line}: ${why}`)
+    const addMistake = (why: string) => mistakes.push({ message: `${path}:${line}: ${why}` })
     const [, name = '', rest = ''] = LINE.exec(written) ?? []
     if (!NAME.test(name)) {
       addMistake('not a setting: write NAME = VALUE, or begin the line with # for a comment')

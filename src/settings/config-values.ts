@@ -183,11 +183,3 @@ export function networks(text: string): string[] {
   }
   return parts
 }
-
-export function withoutPassword(address: string): string {
-  const url = new URL(address)
-  if (url.password) url.password = '***'
-  // The query may contain a password as well.
-  url.search = ''
-  return url.href
-}

@@ -1,6 +1,6 @@
 import { didYouMean } from '../lib/closest-name.ts'
 import { ConfigError } from '../lib/user-error.ts'
-import type { ConfigFile } from './config-file.ts'
+import { type ConfigFile, mistakesIn } from './config-file.ts'
 import type { Listen } from './config-values.ts'
 import {
   allNames,
@@ -23,14 +23,17 @@ type AlwaysSet = {
   [N in OptionName]: Options[N] extends { defaultValue: string } ? N : never
 }[OptionName]
 
-export type Config = Readonly<
+/** The values of the settings `S`. */
+export type Config<S extends OptionName = OptionName> = Readonly<
   {
-    [N in OptionName]: N extends AlwaysSet | Derived ? Value<N> : Value<N> | undefined
+    [N in S]: N extends AlwaysSet | Derived ? Value<N> : Value<N> | undefined
   } & {
     /** PATH, for git. */
     searchPath: string
     /** The endpoint of an S3 server other than Amazon's, from the variables of the AWS SDK. */
     s3Endpoint: string | undefined
+    /** Whether `sshUrl` was set. */
+    servesSsh: boolean
     /** The text of each setting and where it comes from; undefined for derived and unset ones. */
     origins: Readonly<Partial<Record<OptionName, SettingOrigin>>>
     /** The configuration file, without its settings, which may be secrets. */
@@ -40,12 +43,23 @@ export type Config = Readonly<
 
 type Texts = Partial<Record<OptionName, string>>
 
-/** Reads the settings from flags, else the environment, else the file, else the defaults. Throws one error that lists all mistakes. */
-export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): Config {
-  const mistakes = [...unknownVariables(env), ...(file?.mistakes ?? [])]
+interface ReadOptions<S extends OptionName> {
+  file?: ConfigFile | undefined
+  /** Only these settings are read, and the values of others do not matter. By default all. */
+  settings?: readonly S[]
+}
+
+/** Reads settings from flags, else the environment, else the file, else the defaults. Throws one error that lists all mistakes. */
+export function readConfig<S extends OptionName = OptionName>(
+  flags: Texts,
+  env: Environment,
+  { file, settings }: ReadOptions<S> = {},
+): Config<S> {
+  const names: readonly OptionName[] = settings ?? optionNames
+  const mistakes = [...unknownVariables(env), ...mistakesIn(file, names)]
   const values: Record<string, unknown> = {}
   const origins: Partial<Record<OptionName, SettingOrigin>> = {}
-  for (const name of optionNames) {
+  for (const name of names) {
     const { defaultValue: text } = optionOf(name)
     const byDefault = text === undefined ? undefined : ({ text, from: 'default' } as const)
     const origin = originOf(name, flags[name], env, file) ?? byDefault
@@ -59,18 +73,19 @@ export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): C
   }
   for (const { name, why } of conflicts(values as Partial<Config>)) {
     // An invalid value is a mistake already.
-    if (origins[name] && !(name in values)) continue
+    if (!names.includes(name) || (origins[name] && !(name in values))) continue
     mistakes.push(`${origins[name] ? labelOf(name, origins[name]) : flagOf(name)}: ${why}`)
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze({
-    ...derivedAddresses(values as Partial<Config> & Pick<Config, 'listen'>),
+    ...(names.includes('listen') && derivedAddresses(values as Addresses)),
     ...values,
     searchPath: env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
     s3Endpoint: env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL,
+    servesSsh: origins.sshUrl !== undefined,
     origins: Object.freeze(origins),
     file: file && describeFile(file),
-  }) as Config
+  }) as Config<S>
 }
 
 const describeFile = ({ settings, mistakes, ...file }: ConfigFile): Config['file'] => file
@@ -89,7 +104,9 @@ function unknownVariables(env: Environment): string[] {
   )
 }
 
-function derivedAddresses(values: Partial<Config> & { listen: Listen }): Pick<Config, Derived> {
+type Addresses = { listen: Listen } & Partial<Config<Derived>>
+
+function derivedAddresses(values: Addresses): Pick<Config, Derived> {
   const { host, port } = values.listen
   const shownHost = host.includes(':') ? `[${host}]` : host
   const baseUrl = values.baseUrl ?? `http://${shownHost}:${port}`
@@ -108,7 +125,10 @@ function derivedAddresses(values: Partial<Config> & { listen: Listen }): Pick<Co
  * addresses, so the default address would make archives of two hosts collide. `guessed` is the address that is used instead,
  * if it comes from the machine's name.
  */
-export function settingsForExport(config: Config, machineName: string) {
+export function settingsForExport<C extends Config<Derived | 'listen' | 'hostName'>>(
+  config: C,
+  machineName: string,
+) {
   const { origins, hostName } = config
   if (origins.baseUrl || origins.webUrl) return { config, guessed: undefined }
   const host = hostName ?? asHostName(machineName)

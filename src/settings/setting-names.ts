@@ -6,7 +6,7 @@ export const optionNames = Object.keys(options) as OptionName[]
 export type ClientOptionName = keyof typeof clientOptions
 export const clientOptionNames = Object.keys(clientOptions) as ClientOptionName[]
 
-type AnyName = OptionName | ClientOptionName
+export type AnyName = OptionName | ClientOptionName
 
 /** The name in a configuration file. */
 export const fileNameOf = (name: AnyName): string =>

@@ -70,7 +70,7 @@ async function convertToAll(t: TestContext, open: () => Bytes | Folder) {
   await verify(t, archive)
   const dumps = await at('dumps')
   await convertTo(open, dumps, (workDirectory) =>
-    giteaDumpWriter({ git, into: dumps, workDirectory, people, keepLinks: false, target: '' }),
+    giteaDumpWriter({ git, into: dumps, workDirectory, people, keepLinks: false, forge: '' }),
   )
   readDump(join(dumps, HOSTILE_REPOSITORY))
   const exports = await at('exports')

@@ -74,7 +74,7 @@ async function moveEverything(t: TestContext, from: Host, to: Host): Promise<voi
   )
   await run('verify', archive)
   const conversion = ['--to', 'gitea-dump', '--output', dumps, '--people', people]
-  await run('convert', archive, ...conversion, '--target', `${to.url}/`)
+  await run('convert', archive, ...conversion, '--forge', `${to.url}/`)
   await restoreAll(dumps, { ...to, url: `${to.url}/` })
   const target = ['--forge', to.url, '--token-file', to.tokenFile, '--people', people]
   await run('finish', dumps, ...target)

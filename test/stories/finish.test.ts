@@ -133,7 +133,7 @@ test('finish keeps the times on a Forgejo, with another owner and another people
   const people = join(folder, 'others.csv')
   await writeFile(people, 'zoe,bob\n')
   const { code, output } = await finish(
-    ...['--owner', 'team', '--repository', 'alice/site', '--people', people],
+    ...['--owner', 'team', '--include', 'alice/site', '--people', people],
   )
   assert.equal(code, 0, output)
   assert.deepEqual(times(), before)
@@ -152,7 +152,7 @@ test('finish uploads nothing twice if the response to an upload is lost', async 
     lost.add(path)
     return { change: () => ({ status: 502, body: {} }) }
   }
-  const { code, output } = await finish('--repository', 'alice/site')
+  const { code, output } = await finish('--include', 'alice/site')
   assert.equal(code, 0, output)
   assert.equal(lost.size, 5)
   const [site] = finishedState(forge).repositories
@@ -197,7 +197,7 @@ test('finish exposes nothing in a public repository, and gives no team more acce
     /\/repos\/corp\/quiet$/.test(path) && headers['content-length']
       ? { response: { status: 403, body: { message: 'not now', url: 'http://x/api/swagger' } } }
       : undefined
-  const refused = await finish('--repository', 'corp/quiet')
+  const refused = await finish('--include', 'corp/quiet')
   assert.equal(refused.code, 1, refused.output)
   assert.match(refused.output, /^failed: corp\/quiet: make it private: .* status 403: not now/m)
   assert.equal(finishedState(forge).teams.length, 1)
@@ -205,7 +205,7 @@ test('finish exposes nothing in a public repository, and gives no team more acce
   forge.faultFor = () => undefined
   const { world } = forge
   world.addTeam(world.users.get('corp')!, 'birders', 'admin', []).repositories = new Set()
-  const { code, output } = await finish('--repository', 'corp/quiet')
+  const { code, output } = await finish('--include', 'corp/quiet')
   assert.equal(code, 0, output)
   assert.match(output, /^left out: corp\/quiet: the team birders has more than .* write$/m)
   assert.deepEqual(finishedState(forge).teams[1]!.repositories, [])
@@ -217,7 +217,7 @@ test('finish does not overlook a repository whose name begins with a dot', async
   await cp(join(dumps, 'corp', 'quiet'), folder, { recursive: true })
   const file = join(folder, 'finish.json')
   await writeFile(file, (await readFile(file, 'utf8')).replaceAll('"quiet"', '".github"'))
-  const { code, output } = await finish('--repository', 'corp/.github')
+  const { code, output } = await finish('--include', 'corp/.github')
   assert.equal(code, 1)
   assert.match(output, /^failed: corp\/\.github is not on .*: run restore\.sh first$/m)
 })
@@ -242,7 +242,7 @@ test('finish refuses wrong arguments, tokens and directories, and changes nothin
   ])
   assert.match(String(await run(folder, forge.url)), /^1,godwit: .* has no dumps/)
   assert.match(String(await run(join(folder, 'nothing'), forge.url)), /^2,.* is not a directory/)
-  assert.match(String(await run(dumps, forge.url, '--repository', 'a/b')), /^1,.*a\/b is not in/)
+  assert.match(String(await run(dumps, forge.url, '--include', 'a/b')), /^1,.*a\/b is not in/)
   assert.match(String(await run(dumps, 'http://127.0.0.1:9')), /^4,.*nothing responds/)
   assert.equal(JSON.stringify(finishedState(forge)), before)
 })

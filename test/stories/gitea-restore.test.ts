@@ -68,7 +68,7 @@ describe('a real server restores the dumps', GITEA.needed, () => {
       DISCUSSED_FILES,
     )
     dumps = join(base, 'dumps')
-    const options = ['--to', 'gitea-dump', '--people', people, '--target', server.url]
+    const options = ['--to', 'gitea-dump', '--people', people, '--forge', server.url]
     const made = await godwit(['convert', archive, '--output', dumps, ...options])
     assert.equal(made.code, 0, made.output)
     output = await restoreAll(dumps, server)

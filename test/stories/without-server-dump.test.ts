@@ -49,7 +49,7 @@ test('a dump reports what it cannot hold, and exits with 0', async (t) => {
   assert.match(output, /1 private repository: restore-repo would make it public/)
   assert.equal(readDump(join(folder, 'dumps/alice/site')).issues.length, 2)
   assert.deepEqual(await leftovers(), [])
-  const chosen = ['--repository', 'corp/quiet', '--repository', 'alice/site']
+  const chosen = ['--include', 'corp/quiet', '--include', 'alice/site']
   const strict = await godwit(
     asDump('--output', 'other', '--strict', '--report', 'lost.json', ...chosen),
   )
@@ -125,10 +125,10 @@ test('names that the server rejects are listed, and nothing is written', async (
 test('account ids without the address of their server are reported as useless', async (t) => {
   const { godwit, folder } = await commandLine(t)
   await writeFile(join(folder, 'people.csv'), 'old-login,new-login,account-id\nbob,robert,7\n')
-  const people = ['--people', 'people.csv', '--repository', 'corp/quiet']
+  const people = ['--people', 'people.csv', '--include', 'corp/quiet']
   const { output } = await godwit(asDump('--output', 'dumps', ...people))
-  assert.match(output, /warning: account-id is used only with --target/)
-  const known = await godwit(asDump('--output', 'more', '--target', 'https://a.example', ...people))
+  assert.match(output, /warning: account-id is used only with --forge/)
+  const known = await godwit(asDump('--output', 'more', '--forge', 'https://a.example', ...people))
   assert.doesNotMatch(known.output, /account-id/)
 })
 
@@ -174,8 +174,8 @@ test('options that need another are rejected before anything is read', async (t)
     [['restore', archive, '--into', 'x', 'alice/site'], /too many arguments/],
     [asDump('--output', 'x', '--owner', 'a b'), /--owner a b: its name has characters/],
     [
-      asDump('--output', 'x', '--target', 'git.example.com'),
-      /--target: must be an http or https address/,
+      asDump('--output', 'x', '--forge', 'git.example.com'),
+      /--forge: must be an http or https address/,
     ],
     [asExport('--asset-base-url', 'ftp://x'), /--asset-base-url: must be an http or https address/],
     [
@@ -195,7 +195,7 @@ test('options that need another are rejected before anything is read', async (t)
 
 test('the script names every repository, and runs in any shell', async (t) => {
   const { godwit, folder } = await commandLine(t)
-  await godwit(asDump('--output', 'dumps', '--target', 'https://git.example.com/sub'))
+  await godwit(asDump('--output', 'dumps', '--forge', 'https://git.example.com/sub'))
   const script = readFileSync(join(folder, 'dumps/restore.sh'), 'utf8')
   assert.match(script, /^#!\/bin\/sh\n/)
   assert.match(script, /^restore 'corp\/quiet' 'corp' 'quiet' private$/m)

@@ -6,7 +6,7 @@ export interface DumpParts
   extends Pick<ConvertParts, 'git' | 'into' | 'people' | 'repositories'>,
     Pick<ConvertInput, 'open'> {
   keepLinks: boolean
-  target: string
+  forge: string
   onEvent(event: DumpEvent): void
 }
 
@@ -17,7 +17,7 @@ export type DumpEvent =
 
 /** Converts one archive to dumps for Gitea. The events are the warnings, and at the end the losses and notes. */
 export async function* dumpForGitea(
-  { open, onEvent, keepLinks, target, ...parts }: DumpParts,
+  { open, onEvent, keepLinks, forge, ...parts }: DumpParts,
   signal: AbortSignal,
 ): AsyncGenerator<Written> {
   const report = new Report((warning) => onEvent({ warning }))
@@ -27,7 +27,7 @@ export async function* dumpForGitea(
       ...parts,
       ...{ inputs: [{ name: 'archive', open }], owner: '', report },
       createWriter: (workDirectory, people) =>
-        giteaDumpWriter({ git, into, people, workDirectory, keepLinks, target }),
+        giteaDumpWriter({ git, into, people, workDirectory, keepLinks, forge }),
       numbersFile: `${into}.numbers.csv`,
     },
     signal,

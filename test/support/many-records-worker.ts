@@ -40,7 +40,7 @@ async function dump() {
     open: archive,
     into: join(base, 'dumps'),
     onEvent: (each) => 'warning' in each && warnings.push(each.warning),
-    ...{ repositories: [], people: new Map(), keepLinks: true, target: '' },
+    ...{ repositories: [], people: new Map(), keepLinks: true, forge: '' },
   }
   return { dumped: await Array.fromAsync(dumpForGitea(parts, signal)), warnings }
 }

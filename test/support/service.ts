@@ -131,16 +131,22 @@ export async function startService(
 /** Prepares everything of a service but its process: the arguments of `godwit`, and its client. */
 export async function prepareService(options: Omit<ServiceOptions, 'env'>) {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'godwit-service-')))
-  const settings = ['--data', data, '--repositories', options.repositories]
+  const settings: Record<string, string> = {
+    GODWIT_DATA: data,
+    GODWIT_REPOSITORIES: options.repositories,
+  }
+  const flags = ['--data', data, '--repositories', options.repositories]
   const databaseUrl =
     options.databaseUrl ?? (options.engine === 'postgres' ? await copyWithQueue() : undefined)
-  if (databaseUrl !== undefined) settings.push('--database-url', databaseUrl)
-  else if (options.data === undefined) await copyUpgradedFile(data)
+  if (databaseUrl !== undefined) {
+    settings.GODWIT_DATABASE_URL = databaseUrl
+    flags.push('--database-url', databaseUrl)
+  } else if (options.data === undefined) await copyUpgradedFile(data)
   const listen = `127.0.0.1:${options.port ?? (await freePort())}`
   const url = `http://${listen}`
 
   const godwit: SharedService['godwit'] = async (...args) => {
-    const { code, stdout, stderr } = await runSharedCommand([...args, ...settings])
+    const { code, stdout, stderr } = await runSharedCommand(args, settings)
     if (code !== 0) throw Object.assign(new Error(stderr), { code, stdout, stderr })
     return stdout.trimEnd()
   }
@@ -156,7 +162,7 @@ export async function prepareService(options: Omit<ServiceOptions, 'env'>) {
     })
   return {
     ...{ url, data, databaseUrl, godwit, token, call },
-    args: ['serve', ...settings, '--listen', listen, ...(options.flags ?? [])],
+    args: ['serve', ...flags, '--listen', listen, ...(options.flags ?? [])],
     async remove() {
       if (options.data === undefined) await rm(data, { recursive: true, force: true })
     },

@@ -1,9 +1,9 @@
 import { openSync } from 'node:fs'
 import { Command } from 'commander'
 import { addCommand, readServiceConfig } from '../../src/commands/command-line.ts'
+import { SERVE, type ServiceConfig } from '../../src/commands/service-settings.ts'
 import { openLog } from '../../src/service/log.ts'
 import { startService } from '../../src/service/service.ts'
-import type { Config } from '../../src/settings/config.ts'
 import type { ServiceOrder, ServiceReply } from './shared-services.ts'
 
 /** Started by shared-services.ts: runs several services like serve.ts, each with its own log. */
@@ -42,11 +42,11 @@ async function start({
   })
 }
 
-async function configFrom(args: readonly string[]): Promise<Config> {
-  const read = Promise.withResolvers<Config>()
+async function configFrom(args: readonly string[]): Promise<ServiceConfig> {
+  const read = Promise.withResolvers<ServiceConfig>()
   const program = new Command()
-  addCommand(program, 'serve', '', []).action((_, command: Command) =>
-    read.resolve(readServiceConfig(command)),
+  addCommand(program, 'serve', '', [], SERVE).action((_, command: Command) =>
+    read.resolve(readServiceConfig(command, SERVE)),
   )
   await program.parseAsync(args, { from: 'user' })
   return read.promise

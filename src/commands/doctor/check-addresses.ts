@@ -6,8 +6,8 @@ import { hasCode } from '../../lib/errno.ts'
 import { isLoopback } from '../../lib/ip-address.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { PROBED_TEXT, probeAddress } from '../../service/probe-address.ts'
-import type { Config } from '../../settings/config.ts'
 import { readEvents } from '../../wire/event-stream.ts'
+import type { ServiceConfig } from '../service-settings.ts'
 import { databaseOf } from './check-database.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
@@ -17,13 +17,17 @@ const UNTRUSTED_FORWARDING = 'godwit_http_untrusted_forwarding_total'
 const SET_BASE_URL = 'set --base-url to the address that clients use'
 const ALL_INTERFACES = new Set(['0.0.0.0', '[::]', '::'])
 
-export async function* checkAddresses(config: Config): AsyncGenerator<CheckResult> {
+export async function* checkAddresses(config: ServiceConfig): AsyncGenerator<CheckResult> {
   yield await checkBaseUrl(config)
   yield* checkListen(config)
 }
 
 /** Every link that clients get starts with the base URL, so they must be able to reach it. */
-async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promise<CheckResult> {
+async function checkBaseUrl({
+  baseUrl,
+  listen,
+  trustedProxies,
+}: ServiceConfig): Promise<CheckResult> {
   const { hostname, protocol } = new URL(baseUrl)
   const check = 'base-url'
   if (ALL_INTERFACES.has(hostname))
@@ -50,7 +54,7 @@ async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promis
 }
 
 /** Checks whether the port is free, or used by this service or by another program. */
-async function* checkListen(config: Config): AsyncGenerator<CheckResult> {
+async function* checkListen(config: ServiceConfig): AsyncGenerator<CheckResult> {
   const { host, port } = config.listen
   const shown = host.includes(':') ? `[${host}]` : host
   const address = `${shown}:${port}`
@@ -100,7 +104,7 @@ const RANGE = { start: 2, end: 7 }
 const BUFFERED_WITHIN_MS = 1000
 
 /** Checks the proxy between the running service and its public address. */
-async function* checkProxy(config: Config): AsyncGenerator<CheckResult> {
+async function* checkProxy(config: ServiceConfig): AsyncGenerator<CheckResult> {
   const { baseUrl, listen } = config
   const { hostname, port, protocol } = new URL(baseUrl)
   // A URL does not have the default port of its protocol, and only a proxy speaks https.
@@ -126,7 +130,10 @@ async function* checkProxy(config: Config): AsyncGenerator<CheckResult> {
 const PROBE_LOGIN = 'godwit doctor'
 
 /** Checks that the proxy removes the header with the name of the person from the requests of clients. */
-async function* checkUserHeader({ baseUrl, userHeader }: Config): AsyncGenerator<CheckResult> {
+async function* checkUserHeader({
+  baseUrl,
+  userHeader,
+}: ServiceConfig): AsyncGenerator<CheckResult> {
   if (userHeader === undefined) return
   const headers = { [userHeader]: PROBE_LOGIN, 'x-godwit-session': '1' }
   const response = await request(`${baseUrl}/session`, headers)

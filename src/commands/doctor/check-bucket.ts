@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { type BlobStore, type ComposingStore, isComposing } from '../../blobs/blob-store.ts'
-import { dataPathsOf, openBlobs } from '../../service/data-paths.ts'
-import type { Config } from '../../settings/config.ts'
+import { blobsOf, openBlobs } from '../../service/data-paths.ts'
+import type { ServiceConfig } from '../service-settings.ts'
 import { clockResult } from './check-database.ts'
 import { type CheckResult, errorText, failure, passed } from './check-result.ts'
 
@@ -10,7 +10,7 @@ const PROBE = 'a probe of godwit doctor'
 const RANGE = { start: 2, end: 7 }
 
 /** Puts, reads, lists and deletes a small object, as exports and downloads do. */
-export async function* checkBucket(config: Config): AsyncGenerator<CheckResult> {
+export async function* checkBucket(config: ServiceConfig): AsyncGenerator<CheckResult> {
   const { blobs: address, s3Endpoint } = config
   if (address === undefined) return
   // The origin has no credentials.
@@ -19,7 +19,7 @@ export async function* checkBucket(config: Config): AsyncGenerator<CheckResult> 
   const key = `doctor-${randomBytes(8).toString('hex')}`
   let put = false
   try {
-    const blobs = await openBlobs(dataPathsOf(config, ''))
+    const blobs = await openBlobs(blobsOf(config))
     try {
       await blobs.put(key, [Buffer.from(PROBE)])
       put = true
@@ -48,7 +48,7 @@ async function read(blobs: BlobStore, key: string): Promise<void> {
 /** Applies to the response with its body. */
 const TIMEOUT_MS = 10_000
 
-async function* checkLink(config: Config, blobs: ComposingStore, key: string) {
+async function* checkLink(config: ServiceConfig, blobs: ComposingStore, key: string) {
   const link = await blobs.presign(key, {
     filename: 'probe',
     contentType: 'text/plain',
@@ -81,7 +81,7 @@ async function* checkLink(config: Config, blobs: ComposingStore, key: string) {
 }
 
 /** With --downloads proxy, clients do not use the links. */
-const linkResult = ({ downloads }: Config, found: string, advice: string): CheckResult =>
+const linkResult = ({ downloads }: ServiceConfig, found: string, advice: string): CheckResult =>
   downloads === 'proxy'
     ? passed('downloads', `through the API (${found})`)
     : failure('downloads', found, advice)

@@ -9,9 +9,9 @@ import { storedLength } from '../../exporter/read-digest.ts'
 import { nearestExisting } from '../../formats/output.ts'
 import { describeDiskFailure } from '../../lib/disk-errors.ts'
 import { formatBytes, formatCount, formatDuration } from '../../lib/quantities.ts'
-import { blobsAddress, dataPathsOf, openBlobs } from '../../service/data-paths.ts'
+import { blobsAddress, blobsOf, openBlobs } from '../../service/data-paths.ts'
 import { markerFolder, NOT_SHARED, processesWithoutMarker } from '../../service/heartbeat.ts'
-import type { Config } from '../../settings/config.ts'
+import type { ServiceConfig } from '../service-settings.ts'
 import { temporaryDirectory } from '../temporary-directory.ts'
 import { databaseOf } from './check-database.ts'
 import { type CheckResult, errorText, failure, firstFew, passed, warning } from './check-result.ts'
@@ -25,7 +25,10 @@ const CREATE_DIRECTORY = 'create the directory for the user that runs Godwit, or
 const FREE_SPACE = 'free some space or repair the disk, or set another --data'
 const USE_LOCAL_DISK = 'put --data on a local disk, or use --database-url'
 
-export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<CheckResult> {
+export async function* checkData({
+  data,
+  databaseUrl,
+}: ServiceConfig): AsyncGenerator<CheckResult> {
   const existing = nearestExisting(data)
   if (!(await stat(existing)).isDirectory()) {
     const advice = 'move the file, or set another --data'
@@ -125,7 +128,7 @@ async function tryLocking(directory: string): Promise<void> {
 }
 
 /** Reports a service that `godwit copy` has moved: its commands refuse to run. */
-export async function* checkMoved(config: Config): AsyncGenerator<CheckResult> {
+export async function* checkMoved(config: ServiceConfig): AsyncGenerator<CheckResult> {
   // checkDatabase reports a database that cannot be read.
   const marks = await findCopyMarks(databaseOf(config)).catch(() => [])
   const move = describeMove(marks, blobsAddress(config))
@@ -133,8 +136,8 @@ export async function* checkMoved(config: Config): AsyncGenerator<CheckResult> {
 }
 
 /** Checks that all processes of a shared database keep archives in the same directory. */
-export async function* checkSharedData(config: Config): AsyncGenerator<CheckResult> {
-  const folder = markerFolder(dataPathsOf(config, ''))
+export async function* checkSharedData(config: ServiceConfig): AsyncGenerator<CheckResult> {
+  const folder = markerFolder(blobsOf(config))
   if (config.databaseUrl === undefined || folder === undefined) return
   // checkDatabase reports a database that cannot be read.
   const processes = await listProcesses(config.databaseUrl).catch(() => [])
@@ -148,7 +151,7 @@ export async function* checkSharedData(config: Config): AsyncGenerator<CheckResu
 }
 
 /** Reports the result and age of the checks that the service makes of stored data, without reading that data. */
-export async function* checkStoredData(config: Config): AsyncGenerator<CheckResult> {
+export async function* checkStoredData(config: ServiceConfig): AsyncGenerator<CheckResult> {
   // checkDatabase reports a database that cannot be read.
   const survey = await surveyStoredData(databaseOf(config)).catch(() => undefined)
   if (!survey || survey.segments === 0) return
@@ -175,11 +178,10 @@ export async function* checkStoredData(config: Config): AsyncGenerator<CheckResu
 }
 
 /** Whether the store has the owner mark of the database. */
-async function isOwnStore(config: Config): Promise<boolean> {
+async function isOwnStore(config: ServiceConfig): Promise<boolean> {
   const id = await findSigningKey(databaseOf(config), 'store')
-  const paths = dataPathsOf(config, '')
+  const blobs = blobsOf(config)
   // Opening a missing directory would create it.
-  if (id === undefined || (typeof paths.blobs === 'string' && !existsSync(paths.blobs)))
-    return false
-  return (await storedLength(await openBlobs(paths), ownerKeyOf(id))) !== undefined
+  if (id === undefined || (typeof blobs === 'string' && !existsSync(blobs))) return false
+  return (await storedLength(await openBlobs(blobs), ownerKeyOf(id))) !== undefined
 }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { sqliteFile } from '../../db/connect.ts'
+import { withoutPassword } from '../../db/database-address.ts'
 import {
   type PostgresSurvey,
   type SchemaAge,
@@ -9,8 +10,7 @@ import {
 import { NEWEST_SCHEMA } from '../../db/upgrade.ts'
 import { addDiskFacts, describeDiskFailure } from '../../lib/disk-errors.ts'
 import { UTF8_REMEDY } from '../../service/database-errors.ts'
-import type { Config } from '../../settings/config.ts'
-import { withoutPassword } from '../../settings/config-values.ts'
+import type { ServiceConfig } from '../service-settings.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
 /** The oldest version that pg-boss supports. */
@@ -19,12 +19,15 @@ const HOUR_MS = 3_600_000
 const REPAIR_DISK = 'free some space, or repair the disk or the permissions of the file'
 
 /** The database of a configuration, for the functions of survey.ts. */
-export const databaseOf = ({ data, databaseUrl }: Config) => ({
+export const databaseOf = ({ data, databaseUrl }: ServiceConfig) => ({
   sqlite: sqliteFile(data),
   postgres: databaseUrl,
 })
 
-export async function* checkDatabase({ data, databaseUrl }: Config): AsyncGenerator<CheckResult> {
+export async function* checkDatabase({
+  data,
+  databaseUrl,
+}: ServiceConfig): AsyncGenerator<CheckResult> {
   if (databaseUrl === undefined) yield* checkSqlite(sqliteFile(data))
   else yield* checkPostgres(databaseUrl)
 }

@@ -3,10 +3,10 @@ import {
   isReadableByAll,
   TOKEN_FILE_READABLE_BY_ALL,
 } from '../../service/open-forge.ts'
-import type { Config } from '../../settings/config.ts'
 import { connectForge, type Forge } from '../../sources/forge/connect-forge.ts'
 import { readForgeToken } from '../../sources/forge/forge-token.ts'
 import { HostRequestFailed } from '../../sources/host-errors.ts'
+import type { ServiceConfig } from '../service-settings.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
 const TOKEN_ADVICE =
@@ -14,7 +14,7 @@ const TOKEN_ADVICE =
 const TIMEOUT_MS = 10_000
 
 /** Checks that the forge responds, that its version is supported, and that the token can read everything. */
-export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
+export async function* checkForge(config: ServiceConfig): AsyncGenerator<CheckResult> {
   const location = forgeLocation(config)
   if (!location) return
   const { url, tokenFile } = location

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import type { Config } from '../../settings/config.ts'
 import { describeExposedSecrets } from '../../settings/config-file.ts'
+import type { ServiceConfig } from '../service-settings.ts'
 import { type CheckResult, failure, passed, warning } from './check-result.ts'
 
 /** An export of a repository opens about a dozen files, a client one, and a bucket up to some hundreds. */
@@ -34,7 +34,7 @@ function checkOpenFiles(limit: string | undefined): CheckResult {
 }
 
 /** Checks that this user can read the configuration file, and that it does not expose secrets. */
-export async function* checkConfig({ file }: Config): AsyncGenerator<CheckResult> {
+export async function* checkConfig({ file }: ServiceConfig): AsyncGenerator<CheckResult> {
   if (!file) return
   const { path, isDenied } = file
   const found = describeExposedSecrets(file)

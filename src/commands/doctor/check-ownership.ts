@@ -3,8 +3,8 @@ import { access, lstat, opendir, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { hasCode } from '../../lib/errno.ts'
 import { userName } from '../../service/data-owner.ts'
-import { dataPathsOf } from '../../service/data-paths.ts'
-import type { Config } from '../../settings/config.ts'
+import { gitHomeOf } from '../../service/data-paths.ts'
+import type { ServiceConfig } from '../service-settings.ts'
 import { type CheckResult, failure, firstFew, passed, warning } from './check-result.ts'
 
 /** Limits of the scan, for large directories. */
@@ -12,7 +12,7 @@ const MAX_ENTRIES = 50_000
 const SCAN_TIMEOUT_MS = 10_000
 
 /** Checks that the owner of the data directory owns everything in it, and that this user can use it. */
-export async function* checkOwnership(config: Config): AsyncGenerator<CheckResult> {
+export async function* checkOwnership(config: ServiceConfig): AsyncGenerator<CheckResult> {
   // --data may be a symbolic link, which `chown -R` would not follow.
   const data = await realpath(config.data).catch(() => config.data)
   const directory = await lstat(data).catch(() => undefined)
@@ -71,8 +71,8 @@ async function isUsable(path: string, stats: Stats): Promise<boolean> {
 }
 
 /** Git runs with a HOME of its own, so that it reads no user's settings. It fails if it cannot enter that directory. */
-async function* checkGitHome(config: Config, advice: string): AsyncGenerator<CheckResult> {
-  const { home } = dataPathsOf(config, '').git
+async function* checkGitHome(config: ServiceConfig, advice: string): AsyncGenerator<CheckResult> {
+  const home = gitHomeOf(config)
   const stats = await lstat(home).catch(() => undefined)
   if (!stats) return
   if (stats.isDirectory() && (await isUsable(home, stats)))

@@ -9,10 +9,10 @@ import { hasCode } from '../../lib/errno.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { mapConcurrent } from '../../lib/turns.ts'
 import { layoutOptions } from '../../service/data-paths.ts'
-import type { Config } from '../../settings/config.ts'
 import { type GitDirectory, gitDirectory } from '../../sources/directory/git-directory.ts'
 import type { FoundRepository, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
+import type { ServiceConfig } from '../service-settings.ts'
 import { temporaryDirectory } from '../temporary-directory.ts'
 import { databaseOf } from './check-database.ts'
 import { type CheckResult, errorText, failure, firstFew, passed, warning } from './check-result.ts'
@@ -39,7 +39,7 @@ interface ObjectToLink {
  * found.
  */
 export async function* checkRepositories(
-  config: Config,
+  config: ServiceConfig,
   git: Git,
   signal: AbortSignal,
 ): AsyncGenerator<CheckResult> {
@@ -70,7 +70,7 @@ export async function* checkRepositories(
   yield* checkSnapshots(config, objects)
 }
 
-function withoutRepositories(role: Config['role'], usesPostgres: boolean): CheckResult {
+function withoutRepositories(role: ServiceConfig['role'], usesPostgres: boolean): CheckResult {
   if (role === 'api') return passed('repositories', 'not set; --role api needs none')
   if (!usesPostgres) {
     const found = 'not set: `serve` serves the built-in sample repositories'
@@ -123,7 +123,7 @@ const EXPECTED = {
 } as const
 
 function* describeProblems(
-  { layout }: Config,
+  { layout }: ServiceConfig,
   root: string,
   found: readonly FoundRepository[],
   problems: Problems,
@@ -160,7 +160,7 @@ function* describeProblems(
   }
 }
 
-async function* checkDamage(config: Config, found: readonly FoundRepository[]) {
+async function* checkDamage(config: ServiceConfig, found: readonly FoundRepository[]) {
   // checkDatabase reports a database that cannot be read.
   const broken = await brokenRepositories(databaseOf(config)).catch(() => undefined)
   if (!broken || found.length === 0) return
@@ -179,7 +179,7 @@ async function* checkDamage(config: Config, found: readonly FoundRepository[]) {
 }
 
 /** Tries to link an object file of each repository into the data directory, as a snapshot does. */
-export async function* checkSnapshots({ data }: Config, objects: readonly ObjectToLink[]) {
+export async function* checkSnapshots({ data }: ServiceConfig, objects: readonly ObjectToLink[]) {
   if (objects.length === 0) return
   // checkData reports a directory that cannot be written.
   const created = await temporaryDirectory(join(nearestExisting(data), '.godwit-doctor-')).catch(
@@ -209,7 +209,7 @@ function whyNotLinked(error: unknown): string {
 }
 
 /** Finds repositories that are locked although no migration holds the lock. */
-export async function* checkLocks(config: Config, git: Git): AsyncGenerator<CheckResult> {
+export async function* checkLocks(config: ServiceConfig, git: Git): AsyncGenerator<CheckResult> {
   const { repositories: root } = config
   if (root === undefined) return
   const source = gitDirectory({ root, git, layout: layoutOptions(config) })
@@ -240,7 +240,10 @@ async function findLocked(source: Source): Promise<string[]> {
 const LFS_ADVICE = 'let the user that runs Godwit read it, or set another --lfs-directory'
 
 /** Checks that LFS objects can be read: otherwise every migration would report them as missing. */
-export async function* checkLfs({ lfsDirectory, role }: Config): AsyncGenerator<CheckResult> {
+export async function* checkLfs({
+  lfsDirectory,
+  role,
+}: ServiceConfig): AsyncGenerator<CheckResult> {
   if (lfsDirectory === undefined || role === 'api') return
   const unreadable: string[] = []
   try {

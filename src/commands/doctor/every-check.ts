@@ -1,6 +1,6 @@
 import { findGit } from '../../git/git.ts'
 import { openOidc } from '../../service/service.ts'
-import type { Config } from '../../settings/config.ts'
+import type { ServiceConfig } from '../service-settings.ts'
 import { temporaryGit } from '../temporary-directory.ts'
 import { checkAddresses } from './check-addresses.ts'
 import { checkBucket } from './check-bucket.ts'
@@ -14,7 +14,7 @@ import { type CheckResult, errorText, failure, passed, warning } from './check-r
 
 /** Runs all checks, even after one has failed. They change nothing permanently. Throws after a check during which `signal` aborts. */
 export async function* everyCheck(
-  config: Config,
+  config: ServiceConfig,
   signal: AbortSignal,
 ): AsyncGenerator<CheckResult> {
   for await (const result of allChecks(config, signal)) {
@@ -23,7 +23,7 @@ export async function* everyCheck(
   }
 }
 
-async function* allChecks(config: Config, signal: AbortSignal): AsyncGenerator<CheckResult> {
+async function* allChecks(config: ServiceConfig, signal: AbortSignal): AsyncGenerator<CheckResult> {
   await using temporary = await temporaryGit(config, 'doctor')
   const { git } = temporary
   yield* guarded('machine', checkMachine())
@@ -58,7 +58,7 @@ async function* guarded(check: string, findings: AsyncGenerator<CheckResult>) {
 }
 
 /** Checks that the OpenID provider responds and calls itself what `--oidc-issuer` says. */
-async function* checkOidc(config: Config): AsyncGenerator<CheckResult> {
+async function* checkOidc(config: ServiceConfig): AsyncGenerator<CheckResult> {
   const { oidcIssuer: issuer, oidcClientSecretFile: file } = config
   let logged: string | undefined
   const log = {

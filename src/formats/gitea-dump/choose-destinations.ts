@@ -38,7 +38,7 @@ function checkNames(destinations: readonly Destination[]): void {
   })
   if (lines.length > 0)
     throw new UserError(
-      `nothing was written: Gitea and Forgejo refuse these names (to convert only the other repositories, name each with --repository):\n${lines.join('\n')}`,
+      `nothing was written: Gitea and Forgejo refuse these names (to convert only the other repositories, name each with --include):\n${lines.join('\n')}`,
     )
   const byName = Map.groupBy(destinations, ({ owner, name }) => `${owner}/${name}`.toLowerCase())
   for (const [name, [first, second]] of byName)

@@ -27,7 +27,7 @@ export interface GiteaDumpOptions {
   people: PeopleMap
   keepLinks: boolean
   /** The URL of the server with a trailing slash, or empty if it is not known. */
-  target: string
+  forge: string
 }
 
 /** A team with its access to one repository. */
@@ -72,13 +72,13 @@ interface ContextOptions extends GiteaDumpOptions, Conversion {
 
 /** Returns a function that creates the context of a repository. */
 export function contextFactory(options: ContextOptions) {
-  const { people, keepLinks, target, spool, workDirectory, report, content } = options
+  const { people, keepLinks, forge, spool, workDirectory, report, content } = options
   const targets = targetsOf(options)
   /** Returns the author to show for a login. The id is never 0, which is the server's own administrator. */
   const identity = (author: Author) => {
     const login = author ?? 'ghost'
     const { login: name, id } = people.get(login.toLowerCase()) ?? { login, id: undefined }
-    return { name, id: target !== '' && id !== undefined ? id : originalAuthorId(name) }
+    return { name, id: forge !== '' && id !== undefined ? id : originalAuthorId(name) }
   }
   return ({ fullName, owner, name }: Destination) => {
     const key = fullName.toLowerCase()
@@ -126,7 +126,7 @@ function labelsOf({ labels }: Repository, used: Iterable<string>) {
 
 const DEFAULT_COLOR = 'ededed'
 
-function targetsOf({ spool, destinations, report, content, target }: ContextOptions): LinkTargets {
+function targetsOf({ spool, destinations, report, content, forge }: ContextOptions): LinkTargets {
   const facts = new Map<string, RepositoryFacts>()
   const attachments = new Map<string, string>()
   const names = Array.from(destinations.values(), ({ fullName, owner, name }) => {
@@ -140,7 +140,7 @@ function targetsOf({ spool, destinations, report, content, target }: ContextOpti
   }
   return linkTargets(names, content.urlOf, {
     attachments,
-    base: target === '' ? '/' : target,
+    base: forge === '' ? '/' : forge,
     kindOf: (fullName, number) => facts.get(fullName)?.kindOf(number),
   })
 }

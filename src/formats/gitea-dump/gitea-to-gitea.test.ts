@@ -31,7 +31,7 @@ for (const dialect of [GITEA_1_15, FORGEJO_11])
     const into = join(folder, 'dumps')
     const open = () => ({ folder: archive })
     const parts: DumpParts = {
-      ...{ git: host.godwitGit, into, open, people: new Map(), keepLinks: true, target: '' },
+      ...{ git: host.godwitGit, into, open, people: new Map(), keepLinks: true, forge: '' },
       repositories: [],
       onEvent: () => {},
     }

@@ -147,12 +147,9 @@ test('--finish runs godwit for what was restored, with the token in its file', a
   const done = run(['--finish', 'alice/site'], { ...env, GODWIT: godwit, OWNER: 'team' })
   assert.equal(done.status, 0, done.stderr)
   const finish = `godwit finish ${dumpFolder} --forge http://127.0.0.1:9/ --token-file ${token}`
-  assert.equal((await loggedCalls()).at(-1), `${finish} --owner team --repository alice/site`)
+  assert.equal((await loggedCalls()).at(-1), `${finish} --owner team --include alice/site`)
   assert.equal(run(['--finish', 'alice/site'], { ...env, GODWIT: godwit, CODE: '4' }).status, 1)
   const all = run(['--finish'], { ...env, GODWIT: godwit })
   assert.equal(all.status, 1)
-  assert.match(
-    (await loggedCalls()).at(-1)!,
-    /token --repository alice\/site --repository org\/secret$/,
-  )
+  assert.match((await loggedCalls()).at(-1)!, /token --include alice\/site --include org\/secret$/)
 })

@@ -77,7 +77,7 @@ is_wanted() {
 }
 
 finish_restored() {
-  for each in $restored_dumps; do set -- "$@" --repository "$each"; done
+  for each in $restored_dumps; do set -- "$@" --include "$each"; done
   "${GODWIT:-godwit}" finish "$here" --forge "$GITEA_URL" --token-file "$GITEA_TOKEN_FILE" \
     ${OWNER:+--owner "$OWNER"} "$@" </dev/null
 }

@@ -60,7 +60,7 @@ async function scene(t: Pick<TestContext, 'after'>, change: Facts = {}) {
   const stop = new AbortController()
   const dump = async (wishes: Wishes = {}) => {
     const parts: DumpParts = {
-      ...{ git: host.godwitGit, into, people: new Map(), keepLinks: false, target: '' },
+      ...{ git: host.godwitGit, into, people: new Map(), keepLinks: false, forge: '' },
       ...{ repositories: [], open: () => ({ folder: archive }), onEvent: (one) => news.push(one) },
       ...wishes,
     }
@@ -489,7 +489,7 @@ describe('people and links', () => {
   test('with the URL of the server, accounts are identified by id', async (t) => {
     const { dump, place } = await scene(t)
     const people = new Map([['alice', { login: 'anna', id: 7 }]])
-    await dump({ ...SITE, people, target: 'https://new.example.com/' })
+    await dump({ ...SITE, people, forge: 'https://new.example.com/' })
     const { issues, repository } = readDump(place)
     assert.equal(issues.find(({ number }) => number === 2)?.poster_id, 7)
     assert.ok(issues.find(({ number }) => number === 1)?.poster_id < 0)

@@ -119,7 +119,7 @@ const UNITS = ['wiki', 'issues', 'milestones', 'labels', 'releases', 'comments',
 
 /** Writes repo.yml, topic.yml, label.yml and milestone.yml. All values of repo.yml must be strings. */
 async function dumpSettings(context: DumpContext): Promise<void> {
-  const { directory, repository, owner, name, labels, oldUrl, target } = context
+  const { directory, repository, owner, name, labels, oldUrl, forge } = context
   const isGitHub = /^https?:\/\/github\.com\//i.test(oldUrl)
   await writeFile(
     join(directory, 'repo.yml'),
@@ -128,8 +128,7 @@ async function dumpSettings(context: DumpContext): Promise<void> {
       owner,
       description: oneLine(repository.description ?? ''),
       // The server finds accounts by id only if this begins with its own URL.
-      original_url:
-        target === '' ? oldUrl : `${target}?migrated-from=${encodeURIComponent(oldUrl)}`,
+      original_url: forge === '' ? oldUrl : `${forge}?migrated-from=${encodeURIComponent(oldUrl)}`,
       clone_addr: oldUrl,
       default_branch: repository.defaultBranch ?? '',
       is_private: String(repository.private),

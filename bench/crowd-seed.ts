@@ -5,9 +5,9 @@ import type { Db } from '../src/db/database.ts'
 import { upgradeSchema } from '../src/db/upgrade.ts'
 import { DEFAULT_OPTIONS } from '../src/migrations/migration.ts'
 import { insertMigration } from '../src/migrations/migration-store.ts'
-import type { RepositoryFacts } from '../src/repositories/facts.ts'
-import { repositoryFacts } from '../test/support/facts.ts'
+import type { RepositoryMetadata } from '../src/repositories/repository-metadata.ts'
 import { randomNumbers } from '../test/support/random-numbers.ts'
+import { repositoryMetadata } from '../test/support/repository-metadata.ts'
 
 const ACCOUNTS = 40
 const MIGRATIONS = 2000
@@ -51,9 +51,9 @@ async function seed(tx: Db): Promise<Crowd> {
   for (let n = 0; n < ACCOUNTS; n++) {
     const owner = await ensureAccount(tx, `account-${n}`, now)
     const authorization = `bearer ${await addToken(tx, owner, { name: 'bench', expiresAt: null, now })}`
-    const fresh = () => repositoryFacts({ id: ++id, name: `repository-${id}`, owner })
+    const fresh = () => repositoryMetadata({ id: ++id, name: `repository-${id}`, owner })
     const own = Array.from({ length: OWN_REPOSITORIES }, fresh)
-    const add = async (to: SeededMigration[], repositories: RepositoryFacts[]) => {
+    const add = async (to: SeededMigration[], repositories: RepositoryMetadata[]) => {
       const options = { ...DEFAULT_OPTIONS }
       const fields = { guid: crypto.randomUUID(), owner, options, organizations: null, now }
       const { id: migrationId } = await insertMigration(tx, { ...fields, repositories })
@@ -61,10 +61,10 @@ async function seed(tx: Db): Promise<Crowd> {
     }
     const some = (count: number) =>
       own
-        .map((facts) => ({ facts, at: numbers() }))
+        .map((metadata) => ({ metadata, at: numbers() }))
         .sort((a, b) => a.at - b.at)
         .slice(0, count)
-        .map(({ facts }) => facts)
+        .map(({ metadata }) => metadata)
     for (let m = 0; m < MIGRATIONS / ACCOUNTS; m++) {
       await add(crowd.ofTen, some(10))
       await add(crowd.ofThirty, some(30))

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { WrittenKind } from '../src/records/fact-kinds.ts'
-import { splitIntoFiles, toRecord } from '../src/records/write-records.ts'
+import type { WrittenKind } from '../src/records/record-kinds.ts'
+import { splitIntoFiles, toGitHubRecord } from '../src/records/write-records.ts'
 import { gitHost } from '../test/support/git-host.ts'
 import { hostUrlsAt } from '../test/support/records.ts'
 import { run } from './measure.ts'
@@ -22,8 +22,8 @@ export async function makeDiscussions(directory: string, issues: number): Promis
   const dir = await host.repository(REPOSITORY, { files: { 'README.md': '# Site\n' } })
   await run('cp', ['-r', dir, join(folder, 'repositories/alice/site.git')])
   await writeFile(join(folder, 'schema.json'), '{"version":"1.0.1"}')
-  for (const [kind, facts] of factsOf(issues))
-    for await (const { name, text } of splitIntoFiles(kind, records(kind, facts)))
+  for (const [kind, records] of recordsOf(issues))
+    for await (const { name, text } of splitIntoFiles(kind, githubRecords(kind, records)))
       await writeFile(join(folder, name), text)
   const file = join(directory, `${issues}.tar.gz`)
   await run('tar', ['-C', folder, '-czf', file, '.'])
@@ -31,11 +31,11 @@ export async function makeDiscussions(directory: string, issues: number): Promis
   return file
 }
 
-function* records(kind: WrittenKind, facts: Iterable<unknown>): Generator<unknown> {
-  for (const fact of facts) yield toRecord(kind, fact as never, ADDRESSES)
+function* githubRecords(kind: WrittenKind, records: Iterable<unknown>): Generator<unknown> {
+  for (const record of records) yield toGitHubRecord(kind, record as never, ADDRESSES)
 }
 
-function* factsOf(issues: number): Generator<[WrittenKind, Iterable<unknown>]> {
+function* recordsOf(issues: number): Generator<[WrittenKind, Iterable<unknown>]> {
   const labels = ['bug', 'idea'].map((name) => ({
     ...{ name, color: 'd73a4a', description: null, createdAt: at(0) },
   }))

@@ -36,8 +36,8 @@ async function copyMigrations(tx: Db, template: number, copies: number): Promise
     from numbers, migrations where id = ${template}`.execute(tx)
   await sql`
     with ${numbers}
-    insert into repository_lists (migration_id, part, facts_ids)
-    select n, part, facts_ids from numbers, repository_lists
+    insert into repository_lists (migration_id, part, metadata_ids)
+    select n, part, metadata_ids from numbers, repository_lists
     where migration_id = ${template}`.execute(tx)
   const step = Math.max(1, Math.floor(copies / READABLE))
   await sql`update accounts set migration_count = migration_count + ${copies}`.execute(tx)

@@ -53,7 +53,7 @@ export async function benchGrowth(options: { rounds: number; max: number }): Pro
 interface Tree {
   size: number
   root: string
-  /** The database of the catalogue. */
+  /** The database of the repository index. */
   data: string
 }
 
@@ -118,7 +118,7 @@ async function costsByRepositories(directory: string, rounds: number): Promise<C
   return costs
 }
 
-/** Measures starts of all repositories of a catalogue that was synced before. */
+/** Measures starts of all repositories of a repository index that was synced before. */
 async function costsOfStarts(trees: readonly Tree[], rounds: number) {
   const costs = new Map<number, number[]>()
   for (const { size, root, data } of trees) {

@@ -5,7 +5,7 @@ import type { Db } from '../src/db/database.ts'
 import { upgradeSchema } from '../src/db/upgrade.ts'
 import { DEFAULT_OPTIONS } from '../src/migrations/migration.ts'
 import { insertMigration } from '../src/migrations/migration-store.ts'
-import { repositoryFacts } from '../test/support/facts.ts'
+import { repositoryMetadata } from '../test/support/repository-metadata.ts'
 import { OWNER } from './corpus.ts'
 
 export interface Seeded {
@@ -36,7 +36,7 @@ async function seed(tx: Db, sizes: readonly number[]): Promise<Seeded> {
   const migrations = new Map<number, number>()
   for (const size of sizes) {
     const repositories = Array.from({ length: size }, (_, index) =>
-      repositoryFacts({ id: index + 1, name: `repository-${index}`, owner }),
+      repositoryMetadata({ id: index + 1, name: `repository-${index}`, owner }),
     )
     const guid = crypto.randomUUID()
     const options = { ...DEFAULT_OPTIONS }

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { mapConcurrent } from '../src/lib/turns.ts'
 import { DEFAULT_OPTIONS } from '../src/migrations/migration.ts'
-import { alice } from '../test/support/facts.ts'
+import { alice } from '../test/support/repository-metadata.ts'
 import { seedAccounts } from './starts-seed.ts'
 
 interface Order {
@@ -53,7 +53,7 @@ const statements = (mark: (n: number) => string) => ({
   migration: `insert into migrations (${[...COLUMNS, ...TIMES].join(', ')})
     values (${Array.from({ length: 10 }, (_, n) => mark(n + 1)).join(', ')}) returning id`,
   count: `update accounts set migration_count = migration_count + 1 where id = ${mark(1)}`,
-  repositories: `insert into repository_lists (migration_id, part, facts_ids) values (${mark(1)}, 0, ${mark(2)})`,
+  repositories: `insert into repository_lists (migration_id, part, metadata_ids) values (${mark(1)}, 0, ${mark(2)})`,
   job: `insert into jobs (kind, payload, failures, due_at, created_at, batch)
     values ('begin-export', ${mark(1)}, 0, 0, 0, ${mark(2)})`,
 })
@@ -64,14 +64,14 @@ function onSqlite(file: string) {
   const db = new DatabaseSync(file)
   db.exec('pragma journal_mode = wal; pragma synchronous = full')
   const { migration, count, repositories, job } = statements(() => '?')
-  const [insert, tally, list, enqueue] = [migration, count, repositories, job].map((text) =>
+  const [insert, countOutcome, list, enqueue] = [migration, count, repositories, job].map((text) =>
     db.prepare(text),
   )
   return {
     async start(row: Row, references: string) {
       db.exec('begin immediate')
       const { id } = insert!.get(...row) as { id: number }
-      tally!.run(row[1]!)
+      countOutcome!.run(row[1]!)
       list!.run(id, references)
       enqueue!.run(JSON.stringify({ migrationId: id }), String(id))
       db.exec('commit')

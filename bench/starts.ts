@@ -124,7 +124,7 @@ function report(figures: Record<(typeof WHERE)[number], Figures>, rounds: number
       `migrations of ${REPOSITORIES} repositories each that were exported before, started ${STARTS} times by ${CLIENTS} clients with the tokens of ${ACCOUNTS} accounts; medians of ${rounds} rounds`,
       'the same process runs the exports; *exported a second* counts until the last migration is exported; *ms CPU* is the CPU time of the process per start',
       '*limit*: the database driver writes the rows of a start, in one transaction each, and does nothing else (`bench/starts-bare.ts`)',
-      'about a dozen file system calls per repository are part of the cost, so that no migration starts with facts from before the last push; writing the rows is a small part',
+      'about a dozen file system calls per repository are part of the cost, so that no migration starts with metadata from before the last push; writing the rows is a small part',
     ],
     tables: [
       {

@@ -7,25 +7,30 @@ import { putRepository } from '../src/repositories/repository-store.ts'
 import { gitDirectory } from '../src/sources/directory/git-directory.ts'
 import { OWNER } from './corpus.ts'
 
-/** Fills the catalogue as a first sync of copies does, but reads the facts of one of them only. */
-export async function seedCatalogue(data: string, root: string): Promise<void> {
+/** Fills the repository index as a first sync of copies does, but reads the metadata of one of them only. */
+export async function seedIndex(data: string, root: string): Promise<void> {
   const git = createGit({ program: 'git', searchPath: process.env.PATH!, home: data })
   const source = gitDirectory({ root, git })
   const listed = await Array.fromAsync(source.list())
   const [first, ...others] = listed.flatMap((entry) => ('found' in entry ? [entry.found] : []))
-  const { name, stamp } = first!
-  const facts = await source.facts(first!)
+  const { name, changeToken } = first!
+  const metadata = await source.metadata(first!)
   const database = await connect({ dataDirectory: data, databaseUrl: undefined })
   try {
     await upgradeSchema(database)
     await database.db.transaction().execute(async (tx) => {
       const { id: ownerId } = await ensureAccount(tx, OWNER, Date.now())
-      await putRepository(tx, { ownerId, name, stamp, facts, problem: null }, Date.now())
+      await putRepository(tx, { ownerId, name, changeToken, metadata, problem: null }, Date.now())
       const { id: _, ...row } = await tx
         .selectFrom('repositories')
         .selectAll()
         .executeTakeFirstOrThrow()
-      const rows = others.map(({ name, stamp }) => ({ ...row, name, name_key: name, stamp }))
+      const rows = others.map(({ name, changeToken }) => ({
+        ...row,
+        name,
+        name_key: name,
+        change_token: changeToken,
+      }))
       for (const batch of statementBatches(rows))
         await tx.insertInto('repositories').values(batch).execute()
     })

@@ -9,7 +9,7 @@ import { inEmptyDirectory, median, run, spread } from './measure.ts'
 import { cpuOf, memoryOf } from './process.ts'
 import { atMost, round as rounded, type Section } from './section.ts'
 import { startService } from './service.ts'
-import { seedCatalogue } from './sync-seed.ts'
+import { seedIndex } from './sync-seed.ts'
 
 const REPOSITORIES = 10_000
 const FIRST_AIM = 60
@@ -59,10 +59,10 @@ export async function benchSync({ rounds }: { rounds: number }): Promise<Section
   const target = (at: number, aim: number) =>
     atMost(rows[at]![0], median(secondsOf(rows[at]![1])), aim, 's')
   return {
-    title: 'Synchronizing the catalogue',
+    title: 'Synchronizing the repository index',
     notes: [
       `seconds of \`godwit sync\`, including the start of the process, with repositories of 8 commits and 3 files each, on SQLite; medians of ${rounds} runs`,
-      `the catalogue of ${VERY_MANY} repositories is filled without a first sync of them; *one* is \`godwit sync OWNER/NAME\``,
+      `the repository index of ${VERY_MANY} repositories is filled without a first sync of them; *one* is \`godwit sync OWNER/NAME\``,
       `milliseconds of CPU time of \`godwit serve\` and its git processes for each repository of one migration of all ${REPOSITORIES} of them, from the request that starts it until it is exported`,
     ],
     tables: [
@@ -110,7 +110,7 @@ async function syncVeryMany(directory: string, rounds: number) {
   await makeCopies(repositories, VERY_MANY)
   await sleep(SETTLING_MS)
   await mkdir(data)
-  await seedCatalogue(data, repositories)
+  await seedIndex(data, repositories)
   const [all, one]: [Sync[], Sync[]] = [[], []]
   for (let round = 0; round < rounds; round += 1)
     all.push(await sync(repositories, data, [], UNCHANGED))

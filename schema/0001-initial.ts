@@ -19,7 +19,7 @@ const KEYS: Partial<Record<keyof typeof initialTables, string>> = {
   record_exports: 'primary key (migration_id, position)',
   repository_locks: 'primary key (migration_id, repository_id)',
   discussion_groups: 'primary key (repository, key)',
-  tallies_by_minute: 'primary key (minute, name)',
+  outcome_counts_by_minute: 'primary key (minute, name)',
 }
 
 function createTables(engine: Engine): string[] {
@@ -52,7 +52,7 @@ const INDEXES = [
   `create index repositories_listed on repositories
     (owner_id, name_key, private, created_at, updated_at, pushed_at, missing_since)`,
   'create index collaborators_by_login on collaborators (login_key)',
-  'create index facts_by_last_use on facts (last_used_at)',
+  'create index repository_metadata_by_last_use on repository_metadata (last_used_at)',
   `create index repository_checks_failed on repository_checks (checked_at) where outcome = 'failed'`,
   'create index migrations_by_owner on migrations (owner_id, id)',
   `create index migrations_unfinished on migrations (owner_id) where state in ('pending', 'exporting')`,
@@ -125,8 +125,8 @@ const SEGMENT_TRIGGERS: Record<Engine, string[]> = {
 const COUNTERS = [
   'insert into stored_segments values (0, 0)',
   `insert into store_checks values ('intact', 0, 0), ('damaged', 0, 0)`,
-  `insert into webhook_tallies values ('delivered', 0), ('failed', 0), ('given_up', 0)`,
-  `insert into tallies (name, count, bytes) values
+  `insert into delivery_counts values ('delivered', 0), ('failed', 0), ('given_up', 0)`,
+  `insert into outcome_counts (name, count, bytes) values
     ('repositories exported', 0, 0),
     ('repositories reused', 0, 0),
     ('repositories skipped', 0, 0),

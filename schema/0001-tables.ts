@@ -103,9 +103,9 @@ export const initialTables = {
     owner_id: 'bigint not null references accounts (id)',
     name: 'text not null',
     name_key: 'text not null',
-    /** Changes whenever the facts change at the source. */
-    stamp: 'text not null',
-    facts: 'text not null',
+    /** Changes whenever the metadata changes at the source. */
+    change_token: 'text not null',
+    metadata: 'text not null',
     /** Lower-case `owner/name` of the repository that this is a fork of. */
     fork_of: 'text',
     /** Why it cannot be read, as shown to its owner. */
@@ -115,7 +115,7 @@ export const initialTables = {
     /** Why a repository that exists at the source counts as missing: the forge does not know it. */
     hidden: 'text',
     synced_at: 'bigint not null',
-    /** `private` and the times repeat `facts`, because lists are filtered and sorted by them. */
+    /** `private` and the times repeat `metadata`, because lists are filtered and sorted by them. */
     private: 'integer not null',
     created_at: 'bigint not null',
     updated_at: 'bigint not null',
@@ -130,15 +130,15 @@ export const initialTables = {
     permission: 'text not null',
   },
 
-  /** The facts of a repository as one viewer saw them. Equal facts are stored once, for all migrations. */
-  facts: {
+  /** The metadata of a repository as one viewer saw it. Equal metadata is stored once, for all migrations. */
+  repository_metadata: {
     id: 'id',
-    /** SHA-256 of `facts`, base64url. */
+    /** SHA-256 of `metadata`, base64url. */
     digest: 'text not null unique',
     repository_id: 'bigint not null',
     full_name: 'text not null',
-    facts: 'text not null',
-    /** When a migration with these facts last started, up to a day late. */
+    metadata: 'text not null',
+    /** When a migration with this metadata last started, up to a day late. */
     last_used_at: 'bigint not null',
     size_kib: 'bigint not null',
   },
@@ -204,7 +204,7 @@ export const initialTables = {
     /** The number of this part, from 0. */
     part: 'integer not null',
     /** A JSON list, in the order of the request. */
-    facts_ids: 'text not null',
+    metadata_ids: 'text not null',
   },
 
   /** A repository of a migration that is exported by its own job. The row is inserted when the job starts. */
@@ -287,7 +287,7 @@ export const initialTables = {
     /** The size of the repository when it was last examined. */
     bytes: 'bigint',
     /** Proves that the repository still has this fingerprint and size; null if only another examination can prove it. */
-    stamp: 'text',
+    change_token: 'text',
     length: 'bigint not null',
     plain_length: 'bigint not null',
     crc32: 'bigint not null',
@@ -392,7 +392,7 @@ export const initialTables = {
     event: 'text not null',
     action: 'text',
     /** The subject of the event when it occurred, as JSON. */
-    facts: 'text not null',
+    subject: 'text not null',
     /** The JSON to send. Rendered at the first attempt and sent again at all later ones. */
     payload: 'text',
     /** `waiting`, `delivered` or `given_up`. */
@@ -428,7 +428,7 @@ export const initialTables = {
     response: 'text',
   },
 
-  webhook_tallies: { outcome: 'text primary key', count: 'bigint not null' },
+  delivery_counts: { outcome: 'text primary key', count: 'bigint not null' },
 
   /** Whether the forge accepts a token that Godwit did not issue. */
   forge_token_checks: {
@@ -447,12 +447,12 @@ export const initialTables = {
   forge_repositories: {
     /** `owner/name` in lower case. */
     name_key: 'text primary key',
-    facts: 'text not null',
+    metadata: 'text not null',
     requested_at: 'bigint not null',
   },
 
   /** The last time that the permissions of an account were read from the forge. */
-  forge_rights: {
+  forge_permissions: {
     account_id: 'bigint primary key references accounts (id)',
     requested_at: 'bigint not null',
     /** `deleted`, `suspended` or `refused`, if the forge reported that. */
@@ -528,9 +528,9 @@ export const initialTables = {
     scratch_bytes: 'bigint',
   },
 
-  tallies: { name: 'text primary key', count: 'bigint not null', bytes: 'bigint not null' },
+  outcome_counts: { name: 'text primary key', count: 'bigint not null', bytes: 'bigint not null' },
 
-  tallies_by_minute: {
+  outcome_counts_by_minute: {
     name: 'text not null',
     count: 'bigint not null',
     bytes: 'bigint not null',

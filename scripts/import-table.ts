@@ -43,7 +43,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   'src/http': {
     imports: [
       ...['src/http/openapi', 'src/http/pages', 'src/http/routes', 'src/http/scopes'],
-      ...['src/http/server-parts.ts', 'src/http/rendering', 'src/http/middleware'],
+      ...['src/http/server-dependencies.ts', 'src/http/rendering', 'src/http/middleware'],
       ...['src/wire', 'src/lib'],
     ],
     entries: [
@@ -67,13 +67,13 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/http/pages': {
     imports: [
-      ...['src/http/server-parts.ts', 'src/http/description', 'src/http/middleware'],
+      ...['src/http/server-dependencies.ts', 'src/http/description', 'src/http/middleware'],
       ...['src/repositories', 'src/wire', 'src/lib'],
     ],
   },
   'src/http/routes': {
     imports: [
-      ...['src/http/scopes', 'src/http/server-parts.ts', 'src/http/rendering'],
+      ...['src/http/scopes', 'src/http/server-dependencies.ts', 'src/http/rendering'],
       ...['src/http/credentials', 'src/http/description', 'src/http/middleware'],
       ...['src/schedules', 'src/webhooks', 'src/migrations', 'src/repositories', 'src/accounts'],
       ...['src/queue', 'src/sources', 'src/archive', 'src/blobs', 'src/db', 'src/git'],
@@ -83,11 +83,11 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/http/scopes': {
     imports: [
-      ...['src/http/server-parts.ts', 'src/http/description', 'src/http/middleware'],
+      ...['src/http/server-dependencies.ts', 'src/http/description', 'src/http/middleware'],
       ...['src/repositories', 'src/accounts', 'src/db', 'src/lib'],
     ],
   },
-  'src/http/server-parts.ts': {
+  'src/http/server-dependencies.ts': {
     imports: [
       ...['src/http/rendering', 'src/http/credentials', 'src/http/middleware'],
       ...['src/schedules', 'src/accounts', 'src/blobs', 'src/lib'],
@@ -123,7 +123,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     ],
     entries: [
       ...['check-segments.ts', 'export-archive.ts', 'export-migration.ts', 'make-segment.ts'],
-      ...['own-store.ts', 'read-digest.ts', 'scratch.ts', 'segment-threads.ts'],
+      ...['blob-store-owner.ts', 'read-digest.ts', 'scratch.ts', 'segment-threads.ts'],
     ],
   },
   'src/importer': {
@@ -157,7 +157,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   'src/formats/gitea-dump': {
     imports: ['src/formats', 'src/sources', 'src/records', 'src/git', 'src/lib'],
     entries: [
-      ...['choose-destinations.ts', 'dump-reviews.ts', 'finish-facts.ts', 'rewrite-links.ts'],
+      ...['choose-destinations.ts', 'dump-reviews.ts', 'finish-records.ts', 'rewrite-links.ts'],
       'write-gitea-dump.ts',
     ],
   },
@@ -209,14 +209,14 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   'src/sources': { imports: ['src/records', 'src/git', 'src/lib'] },
   'src/sources/directory': {
     imports: [
-      ...['src/sources/directory/facts', 'src/sources/directory/snapshot'],
+      ...['src/sources/directory/metadata', 'src/sources/directory/snapshot'],
       ...['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
     ],
     entries: ['git-directory.ts'],
   },
-  'src/sources/directory/facts': {
+  'src/sources/directory/metadata': {
     imports: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
-    entries: ['head-tree.ts', 'repository-facts.ts', 'repository-stamp.ts'],
+    entries: ['head-tree.ts', 'repository-metadata.ts', 'change-token.ts'],
   },
   'src/sources/directory/snapshot': {
     imports: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
@@ -279,7 +279,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@octokit/core': ['src/client', 'web/src'],
   '@octokit/plugin-paginate-rest': ['src/client', 'web/src'],
   'markdown-it': ['src/formats/html'],
-  'spdx-license-list': ['src/sources/directory/facts', 'src/http', 'src/commands'],
+  'spdx-license-list': ['src/sources/directory/metadata', 'src/http', 'src/commands'],
   'openid-client': ['src/service'],
   'node:child_process': ['src/git', 'test/wire'],
   'node:sqlite': ['src/db', 'src/commands', 'src/lib'],

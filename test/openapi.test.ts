@@ -18,9 +18,9 @@ import {
   descriptionServer,
   rendering,
 } from './support/description-server.ts'
-import { alice, repositoryFacts, startedMigration } from './support/facts.ts'
 import { cleanupAfterFile } from './support/file-cleanup.ts'
 import { type Description, openApiValidator } from './support/openapi-validator.ts'
+import { alice, repositoryMetadata, startedMigration } from './support/repository-metadata.ts'
 import { skipUnless } from './support/skip-unless.ts'
 
 describe('the description of the API', () => {
@@ -187,9 +187,9 @@ describe('the description of the API', () => {
     )
     assertSchema('user', userJson({ ...alice, type: 'Organization', siteAdmin: true }, addresses))
     const empty = { homepage: null, language: null, license: null, description: '', topics: [] }
-    const template = repositoryFacts({ id: 8, name: 'mould' })
-    for (const facts of [empty, { template }, { private: true }, { mirrorOf: 'git://a.b/c' }]) {
-      const repository = repositoryFacts(facts)
+    const template = repositoryMetadata({ id: 8, name: 'mould' })
+    for (const metadata of [empty, { template }, { private: true }, { mirrorOf: 'git://a.b/c' }]) {
+      const repository = repositoryMetadata(metadata)
       assertSchema('repository', plainRepositoryJson(repository, addresses))
       assertSchema('extended-repository', extendedRepositoryJson(repository, addresses))
       for (const archiveExpiresAt of [null, 1]) {

@@ -96,7 +96,7 @@ export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boo
  */
 export async function removeUnusedAccount(tx: Db, account: Account): Promise<boolean> {
   if (!(await isUnused(tx, account))) return false
-  await tx.deleteFrom('forge_rights').where('account_id', '=', account.id).execute()
+  await tx.deleteFrom('forge_permissions').where('account_id', '=', account.id).execute()
   const { numDeletedRows } = await tx
     .deleteFrom('accounts')
     .where('id', '=', account.id)
@@ -224,5 +224,5 @@ async function rename(tx: Db, { id, login_key }: AccountRow, login: string): Pro
   // Permissions that the forge granted under the old login are deleted, and read again later.
   const deletion = tx.deleteFrom('collaborators').where('login_key', '=', login_key)
   await deletion.where('origin', '=', 'forge').execute()
-  await tx.deleteFrom('forge_rights').where('account_id', '=', id).execute()
+  await tx.deleteFrom('forge_permissions').where('account_id', '=', id).execute()
 }

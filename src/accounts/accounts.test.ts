@@ -79,7 +79,10 @@ onEachEngine('accounts', (engine) => {
     const { db } = await openDatabase(t, engine)
     const octo = await ensureAccount(db, 'octo', NOW, 'Organization')
     const dave = await ensureAccount(db, 'dave', NOW)
-    await db.insertInto('forge_rights').values({ account_id: octo.id, requested_at: NOW }).execute()
+    await db
+      .insertInto('forge_permissions')
+      .values({ account_id: octo.id, requested_at: NOW })
+      .execute()
     await db
       .insertInto('schedules')
       .values({

@@ -43,50 +43,56 @@ export interface About {
 /** Writes an entry. It must be called in the transaction of the change, which fails if the entry cannot be written. */
 export type RecordAudit = (tx: Db, action: AuditAction, about?: About) => Promise<void>
 
-export interface AuditParts {
+export interface AuditDependencies {
   now: () => number
   log?: { info(fields: object, message: string): void } | undefined
 }
 
 /** Runs an action that records what it does, and logs the entries when it has succeeded. */
 export async function audited<T>(
-  parts: AuditParts,
+  dependencies: AuditDependencies,
   actor: Actor,
   act: (record: RecordAudit) => Promise<T>,
 ): Promise<T> {
   // By their content, because a transaction may be repeated.
   const lines = new Map<string, [AuditAction, About]>()
   const result = await act(async (tx, action, about = {}) => {
-    await insertEntry(tx, actor, action, about, parts.now())
+    await insertEntry(tx, actor, action, about, dependencies.now())
     const { subject, details } = about
     lines.set(JSON.stringify([action, subject, details]), [action, about])
   })
-  for (const [action, about] of lines.values()) logEntry(parts, actor, action, about)
+  for (const [action, about] of lines.values()) logEntry(dependencies, actor, action, about)
   return result
 }
 
 /** Like `audited`, for an action that is one transaction. */
 export const inAuditedTransaction = <T>(
-  parts: AuditParts & { db: Db },
+  dependencies: AuditDependencies & { db: Db },
   actor: Actor,
   act: (tx: Db, record: RecordAudit) => Promise<T>,
 ): Promise<T> =>
-  audited(parts, actor, (record) => parts.db.transaction().execute((tx) => act(tx, record)))
+  audited(dependencies, actor, (record) =>
+    dependencies.db.transaction().execute((tx) => act(tx, record)),
+  )
 
 /**
  * Records a refused attempt, or an access that changes nothing. If that fails, only the log has the entry: archives can be downloaded
  * and deleted while the database is not writable.
  */
 export async function recordAccess(
-  parts: AuditParts & { db: Db; log: { error(fields: object, message: string): void } },
+  dependencies: AuditDependencies & {
+    db: Db
+    log: { error(fields: object, message: string): void }
+  },
   actor: Actor,
   action: AuditAction,
   about: About,
 ): Promise<void> {
-  await insertEntry(parts.db, actor, action, about, parts.now()).catch((err: unknown) =>
-    parts.log.error({ err }, `${action} could not be recorded in the audit log`),
+  await insertEntry(dependencies.db, actor, action, about, dependencies.now()).catch(
+    (err: unknown) =>
+      dependencies.log.error({ err }, `${action} could not be recorded in the audit log`),
   )
-  logEntry(parts, actor, action, about)
+  logEntry(dependencies, actor, action, about)
 }
 
 async function insertEntry(
@@ -106,7 +112,7 @@ async function insertEntry(
 }
 
 function logEntry(
-  { log }: AuditParts,
+  { log }: AuditDependencies,
   { login, tokenId, address: from, requestId: id, details: more }: Actor,
   action: AuditAction,
   { subject, owner, outcome, details }: About,

@@ -26,7 +26,7 @@ type MayCheckNew = () => Promise<boolean>
 
 const always: MayCheckNew = async () => true
 
-interface AuthenticatorParts {
+interface AuthenticatorDependencies {
   db: Db
   now: () => number
   /** Set if users may sign in with their tokens of the forge. */
@@ -41,8 +41,8 @@ function undefinedIfTokenRefused(error: unknown): undefined {
 
 const DAY_MS = 24 * 60 * 60_000
 
-export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
-  const { db, now, forge, onExpired } = parts
+export function createAuthenticator(dependencies: AuthenticatorDependencies): Authenticator {
+  const { db, now, forge, onExpired } = dependencies
   let uses = new Map<number, tokenStore.TokenUse>()
   let reported = { day: 0, tokenIds: new Set<number>() }
 

@@ -22,7 +22,7 @@ export class ForgeTokenRefused extends Error {
   override name = 'ForgeTokenRefused'
 }
 
-interface ForgeSignInParts {
+interface ForgeSignInDependencies {
   db: Db
   /**
    * Requests the owner of a token from the forge; undefined if the forge rejects the token. Rejects with SignInUnavailable, or with
@@ -60,8 +60,8 @@ const PAUSE_MS = 3000
 const POLL_INTERVAL_MS = 50
 const MAX_WAIT_MS = 8000
 
-export function forgeSignIn(parts: ForgeSignInParts): ForgeSignIn {
-  const { db, now } = parts
+export function forgeSignIn(dependencies: ForgeSignInDependencies): ForgeSignIn {
+  const { db, now } = dependencies
   const pending = new Map<string, Promise<boolean>>()
   let unavailableUntil = 0
   let sweptAt = Number.NEGATIVE_INFINITY
@@ -71,15 +71,15 @@ export function forgeSignIn(parts: ForgeSignInParts): ForgeSignIn {
     unavailableUntil = Math.min(Math.max(error.retryAt, now() + PAUSE_MS), now() + MINUTE_MS)
     if (Math.abs(now() - warnedAt) < MINUTE_MS) return
     warnedAt = now()
-    parts.warn(error.message)
+    dependencies.warn(error.message)
   }
 
   async function checkWithForge(token: string, digest: string): Promise<boolean> {
     const checkedAt = now()
     try {
-      const user = await parts.readTokenOwner(token)
-      const account = user && (await findOrCreateAccount(parts, user))
-      if (account) await parts.onSignedIn?.(account, token)
+      const user = await dependencies.readTokenOwner(token)
+      const account = user && (await findOrCreateAccount(dependencies, user))
+      if (account) await dependencies.onSignedIn?.(account, token)
       await db.transaction().execute(async (tx) => {
         if (account) await storeForgeToken(tx, { digest, accountId: account.id, checkedAt })
         else await expireForgeToken(tx, digest, checkedAt)
@@ -133,7 +133,7 @@ export function forgeSignIn(parts: ForgeSignInParts): ForgeSignIn {
   }
 }
 
-async function findOrCreateAccount({ db, warn }: ForgeSignInParts, user: ForgeOwner) {
+async function findOrCreateAccount({ db, warn }: ForgeSignInDependencies, user: ForgeOwner) {
   const found = await db.transaction().execute((tx) => accountOfForgeUser(tx, user))
   if ('id' in found) return found
   warn(`${user.login} cannot sign in with a token of the forge: ${found.refusal}`)

@@ -55,7 +55,7 @@ onEachEngine('an identity', (engine) => {
     await db
       .insertInto('repositories')
       .values({
-        ...{ owner_id: owner.id, name: 'site', name_key: 'site', stamp: '', facts: '{}' },
+        ...{ owner_id: owner.id, name: 'site', name_key: 'site', change_token: '', metadata: '{}' },
         ...{ synced_at: NOW, private: 1, created_at: NOW, updated_at: NOW, pushed_at: NOW },
       })
       .execute()

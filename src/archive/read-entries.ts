@@ -4,7 +4,7 @@ import { ByteReader, gunzip, isGzip } from './gunzip.ts'
 import {
   isTarHeader,
   MAX_PATH_BYTES,
-  type PaxFacts,
+  type PaxAttributes,
   parsePax,
   parseTarHeader,
   plainPath,
@@ -168,12 +168,12 @@ const FILES = ['0', '\0', '7']
 const DIRECTORY = '5'
 
 /** What the headers before an entry say about it. */
-type EntryFacts = PaxFacts & { longName?: string }
+type EntryAttributes = PaxAttributes & { longName?: string }
 
 /** Yields the entries of a tar, in any dialect, up to the block of zeros that marks its end. The caller reads their content meanwhile. */
 async function* headersOf(tar: ByteReader): AsyncGenerator<TarEntry> {
-  let globalFacts: PaxFacts = {}
-  let facts: EntryFacts = {}
+  let globalAttributes: PaxAttributes = {}
+  let attributes: EntryAttributes = {}
   let extraHeaders = 0
   let hasRoot = false
   for (;;) {
@@ -188,18 +188,18 @@ async function* headersOf(tar: ByteReader): AsyncGenerator<TarEntry> {
     if (found) {
       if (extraHeaders++ === MAX_EXTRA_HEADERS)
         throw new ArchiveRefused(`an entry has more than ${MAX_EXTRA_HEADERS} extra headers`)
-      if (header.type !== 'g') Object.assign(facts, found)
+      if (header.type !== 'g') Object.assign(attributes, found)
       else if (found.path !== undefined || found.size !== undefined)
         throw new ArchiveNotSupported('a global pax header sets the path or size of all entries')
-      else globalFacts = { ...globalFacts, ...found }
+      else globalAttributes = { ...globalAttributes, ...found }
       continue
     }
-    const known = { ...globalFacts, ...facts }
+    const known = { ...globalAttributes, ...attributes }
     const entry = orDamaged(offset, () => entryOf(header, known))
     if (entry.path !== '') yield entry
     else if (hasRoot) throw new ArchiveRefused('its root directory occurs twice')
     else hasRoot = true
-    facts = {}
+    attributes = {}
     extraHeaders = 0
   }
 }
@@ -208,7 +208,7 @@ async function* headersOf(tar: ByteReader): AsyncGenerator<TarEntry> {
 async function readExtraHeader(
   tar: ByteReader,
   { type, size }: TarHeader,
-): Promise<EntryFacts | undefined> {
+): Promise<EntryAttributes | undefined> {
   const { offset } = tar
   const read = async (what: string, max: number) => {
     if (size > max) throw new ArchiveRefused(`${what} has ${size} bytes, more than ${max}`)
@@ -236,10 +236,10 @@ async function readExtraHeader(
   }
 }
 
-function entryOf(header: TarHeader, facts: EntryFacts): TarEntry {
+function entryOf(header: TarHeader, attributes: EntryAttributes): TarEntry {
   const { type } = header
-  const name = facts.path ?? facts.longName ?? textUpToNul(header.name)
-  const size = facts.size ?? header.size
+  const name = attributes.path ?? attributes.longName ?? textUpToNul(header.name)
+  const size = attributes.size ?? header.size
   if (type !== DIRECTORY && !FILES.includes(type)) {
     const what = NOT_SUPPORTED[type] ?? `an entry of the unknown type ${JSON.stringify(type)}`
     throw new ArchiveNotSupported(`it holds ${what}: ${JSON.stringify(name)}`)
@@ -251,7 +251,7 @@ function entryOf(header: TarHeader, facts: EntryFacts): TarEntry {
   const kind = type === DIRECTORY || isFolder ? 'directory' : 'file'
   if (kind === 'directory' && size > 0)
     throw new ArchiveNotSupported(`it holds a directory with content: ${JSON.stringify(name)}`)
-  return { path, kind, size, modifiedAt: facts.modifiedAt ?? header.modifiedAt }
+  return { path, kind, size, modifiedAt: attributes.modifiedAt ?? header.modifiedAt }
 }
 
 function orDamaged<T>(offset: number, parse: () => T): T {

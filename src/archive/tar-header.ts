@@ -227,7 +227,7 @@ function base256(field: Buffer): number {
 }
 
 /** The pax records that are used. Others are ignored. */
-export interface PaxFacts {
+export interface PaxAttributes {
   path?: string
   size?: number
   /** Epoch milliseconds. */
@@ -239,22 +239,27 @@ const EQUALS = 0x3d
 const NEWLINE = 0x0a
 
 /** Throws an Error if the records are malformed, and ArchiveNotSupported for a sparse file. */
-export function parsePax(content: Buffer): PaxFacts {
-  const facts: PaxFacts = {}
+export function parsePax(content: Buffer): PaxAttributes {
+  const attributes: PaxAttributes = {}
   for (const [key, value] of paxRecords(content)) {
     if (key.startsWith('GNU.sparse.') || key === 'SCHILY.realsize')
       throw new ArchiveNotSupported('it holds a sparse file')
     // An empty value deletes an earlier one.
-    if (key === 'path') assign(facts, 'path', value.length > 0 ? textUpToNul(value) : undefined)
-    else if (key === 'size') assign(facts, 'size', sizeOf(value))
-    else if (key === 'mtime') assign(facts, 'modifiedAt', timeOf(value))
+    if (key === 'path')
+      assign(attributes, 'path', value.length > 0 ? textUpToNul(value) : undefined)
+    else if (key === 'size') assign(attributes, 'size', sizeOf(value))
+    else if (key === 'mtime') assign(attributes, 'modifiedAt', timeOf(value))
   }
-  return facts
+  return attributes
 }
 
-function assign<K extends keyof PaxFacts>(facts: PaxFacts, key: K, value: PaxFacts[K]): void {
-  if (value === undefined) delete facts[key]
-  else facts[key] = value
+function assign<K extends keyof PaxAttributes>(
+  attributes: PaxAttributes,
+  key: K,
+  value: PaxAttributes[K],
+): void {
+  if (value === undefined) delete attributes[key]
+  else attributes[key] = value
 }
 
 /** Each record is `LENGTH KEY=VALUE\n`. LENGTH includes itself and the newline. */

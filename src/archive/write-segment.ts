@@ -56,12 +56,12 @@ export async function writeSegment(
   { signal, files }: { signal?: AbortSignal | undefined; files?: ManifestFile[] } = {},
 ): Promise<Segment> {
   const sha256 = createHash('sha256')
-  const tally = emptyTally()
+  const totals = noBytes()
   const buffers = spare.pop() ?? { stored: new StoredBlocks(PIECE), deflated: new DeflatedPiece() }
   let ended = false
 
   async function* deflated(): AsyncGenerator<Uint8Array> {
-    for await (const piece of pieces(entries, files, tally, buffers)) {
+    for await (const piece of pieces(entries, files, totals, buffers)) {
       signal?.throwIfAborted()
       sha256.update(piece)
       yield piece
@@ -74,12 +74,12 @@ export async function writeSegment(
   if (!ended) throw new Error('the sink of a segment stopped reading before its end')
   // Not before the sink has written the last chunk, and not after an error, because they may not be empty then.
   spare.push(buffers)
-  return { ...tally, sha256: sha256.digest('hex') }
+  return { ...totals, sha256: sha256.digest('hex') }
 }
 
-type Tally = Omit<Segment, 'sha256'>
+type SegmentTotals = Omit<Segment, 'sha256'>
 
-const emptyTally = (): Tally => ({ plainLength: 0, length: 0, crc32: 0, storedCrc32: 0 })
+const noBytes = (): SegmentTotals => ({ plainLength: 0, length: 0, crc32: 0, storedCrc32: 0 })
 
 interface Buffers {
   stored: StoredBlocks
@@ -91,12 +91,12 @@ const spare: Buffers[] = []
 
 /**
  * Cuts the entries into pieces of fixed size, so that the result does not depend on chunk sizes, and deflates each. Adds them to
- * the tally. Throws if a file has more or fewer bytes than its entry says. Most likely it changed while it was read.
+ * the totals. Throws if a file has more or fewer bytes than its entry says. Most likely it changed while it was read.
  */
 async function* pieces(
   entries: Entries,
   files: ManifestFile[] | undefined,
-  tally: Tally,
+  totals: SegmentTotals,
   { stored, deflated }: Buffers,
 ): AsyncGenerator<Uint8Array> {
   let piece: StoredBlocks | DeflatedPiece = deflated
@@ -104,28 +104,28 @@ async function* pieces(
     let next: StoredBlocks | DeflatedPiece = piece
     // A directory joins the current piece: a separate piece would consist mostly of the flush.
     if (entry.kind === 'file') next = entry.packed ? stored : deflated
-    if (next !== piece && piece.length > 0) yield await piece.finish(tally)
+    if (next !== piece && piece.length > 0) yield await piece.finish(totals)
     piece = next
     if (entry.kind === 'directory') {
       for (const full of fill(piece, tarHeader({ ...entry, size: 0 })))
-        yield await full.finish(tally)
+        yield await full.finish(totals)
       continue
     }
     const { path, size, open } = entry
-    for (const full of fill(piece, tarHeader(entry))) yield await full.finish(tally)
+    for (const full of fill(piece, tarHeader(entry))) yield await full.finish(totals)
     const sha256 = files && !entry.packed ? createHash('sha256') : undefined
     let read = 0
     for await (const bytes of open()) {
       read += bytes.length
       if (read > size) throw new Error(`${path} should have ${size} bytes, but has more`)
       sha256?.update(bytes)
-      for (const full of fill(piece, bytes)) yield await full.finish(tally)
+      for (const full of fill(piece, bytes)) yield await full.finish(totals)
     }
     if (read < size) throw new Error(`${path} should have ${size} bytes, but has ${read}`)
-    for (const full of fill(piece, tarPadding(size))) yield await full.finish(tally)
+    for (const full of fill(piece, tarPadding(size))) yield await full.finish(totals)
     if (sha256) files?.push({ path, size, sha256: sha256.digest('hex') })
   }
-  if (piece.length > 0) yield await piece.finish(tally)
+  if (piece.length > 0) yield await piece.finish(totals)
 }
 
 /** Adds the bytes to a piece, and yields it whenever it is full. Not async, which would take longer than to write a small file. */
@@ -153,7 +153,7 @@ class DeflatedPiece {
     return taken
   }
 
-  async finish(tally: Tally): Promise<Uint8Array> {
+  async finish(totals: SegmentTotals): Promise<Uint8Array> {
     const plain = this.#plain.subarray(0, this.length)
     this.length = 0
     const chunkSize = Math.min(plain.length + 1024, 256 * 1024)
@@ -162,10 +162,10 @@ class DeflatedPiece {
       plain.length < MIN_POOLED_BYTES
         ? deflateRawSync(plain, { ...options, level: 1 })
         : await deflateInThreadPool(plain, options)
-    tally.plainLength += plain.length
-    tally.length += deflated.length
-    tally.crc32 = crc32(plain, tally.crc32)
-    tally.storedCrc32 = crc32(deflated, tally.storedCrc32)
+    totals.plainLength += plain.length
+    totals.length += deflated.length
+    totals.crc32 = crc32(plain, totals.crc32)
+    totals.storedCrc32 = crc32(deflated, totals.storedCrc32)
     return deflated
   }
 }
@@ -202,7 +202,7 @@ class StoredBlocks {
   }
 
   /** Returns the blocks and starts again. The result is overwritten after the next one. */
-  finish(tally: Tally, { final } = { final: false }): Buffer {
+  finish(totals: SegmentTotals, { final } = { final: false }): Buffer {
     const out = this.#out ?? Buffer.alloc(0)
     let at = 0
     for (let rest = this.length; rest > 0; rest -= STORED_BLOCK) {
@@ -214,11 +214,11 @@ class StoredBlocks {
       at += BLOCK_HEADER + length
       // Every byte is read once for both sums.
       const crc = crc32(out.subarray(at - length, at))
-      tally.crc32 = crc32Combine(tally.crc32, crc, length)
-      tally.storedCrc32 = crc32Combine(crc32(header, tally.storedCrc32), crc, length)
+      totals.crc32 = crc32Combine(totals.crc32, crc, length)
+      totals.storedCrc32 = crc32Combine(crc32(header, totals.storedCrc32), crc, length)
     }
-    tally.plainLength += this.length
-    tally.length += at
+    totals.plainLength += this.length
+    totals.length += at
     this.length = 0
     ;[this.#out, this.#last] = [this.#last, out]
     return out.subarray(0, at)
@@ -228,7 +228,7 @@ class StoredBlocks {
 export function storedBlocks(plain: Uint8Array, { final }: { final: boolean }): Buffer {
   const blocks = new StoredBlocks(plain.length)
   blocks.add(plain)
-  return blocks.finish(emptyTally(), { final })
+  return blocks.finish(noBytes(), { final })
 }
 
 /*

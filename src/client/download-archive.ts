@@ -102,8 +102,8 @@ async function rejectResponse(
   if (status !== 416 && status !== 206) {
     // The path and query of a link may be a credential.
     const { origin } = new URL(url)
-    const isOwn = origin === new URL(api.server.url).origin
-    const advice = isOwn ? '' : `; ${api.server.url} sent this link: ${WRONG_LINK}`
+    const isSameOrigin = origin === new URL(api.server.url).origin
+    const advice = isSameOrigin ? '' : `; ${api.server.url} sent this link: ${WRONG_LINK}`
     const message = `${origin} responded ${status} to the archive download${advice}`
     // Another new link would be refused like this one.
     const isRefused = [400, 401, 403, 404, 410].includes(status)

@@ -63,7 +63,7 @@ export function accountCommands(program: Command, about: string): void {
   addAccountCommand(
     account,
     'edit <login>',
-    'change the type, the rights or the quota of an account, or who may sign in as it',
+    'change the type, the permissions or the quota of an account, or who may sign in as it',
     [
       'godwit account edit alice --site-admin',
       'godwit account edit octo --max-archive-bytes 50G',

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { inAuditedTransaction } from '../accounts/audit-log.ts'
+import { claimBlobStore } from '../exporter/blob-store-owner.ts'
 import { checkStore } from '../exporter/check-segments.ts'
 import { checkRepository } from '../exporter/make-segment.ts'
-import { claimBlobStore } from '../exporter/own-store.ts'
 import { formatBytes, formatCount, formatNumber } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { mapConcurrent } from '../lib/turns.ts'
@@ -66,17 +66,17 @@ async function runCheck(
   { json = false }: CheckOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  await using parts = await openLocalCheck(config)
-  const { names, refused } = await repositoriesToCheck(parts, requested)
+  await using dependencies = await openLocalCheck(config)
+  const { names, refused } = await repositoriesToCheck(dependencies, requested)
   const results: Check[] = []
   {
     using line = progressLine()
     line.update(0, `0/${names.length} repositories`)
     const options = { concurrency: config.concurrency, signal }
     await mapConcurrent(names, options, async (name, stop) => {
-      const result = await checkOne(parts, name, stop)
+      const result = await checkOne(dependencies, name, stop)
       results.push(result)
-      await recordCheck(parts.db, result)
+      await recordCheck(dependencies.db, result)
       const problem = formatProblem(result)
       if (problem !== undefined && !json) line.print(problem)
       const fraction = results.length / names.length
@@ -85,36 +85,41 @@ async function runCheck(
   }
   if (requested.length === 0) {
     const checked = results.map(({ fullName }) => fullName)
-    await deleteOtherChecks(parts.db, checked)
+    await deleteOtherChecks(dependencies.db, checked)
   }
   printResults(results, refused, json)
 }
 
 type Check = Awaited<ReturnType<typeof checkOne>>
 
-async function checkOne(parts: LocalCheck, name: RepositoryName, signal: AbortSignal) {
+async function checkOne(dependencies: LocalCheck, name: RepositoryName, signal: AbortSignal) {
   const startedAt = performance.now()
   const fullName = `${name.owner}/${name.name}`
-  const result = await checkRepository(parts, name, signal).then(
+  const result = await checkRepository(dependencies, name, signal).then(
     ({ bytes, warning }) => ({ bytes, warning, reason: null }),
     (error: unknown) => {
       if (!(error instanceof Unreadable)) throw error
       return { bytes: 0, warning: null, reason: error.message.replace(`${fullName}: `, '') }
     },
   )
-  return { fullName, checkedAt: parts.now(), tookMs: performance.now() - startedAt, ...result }
+  return {
+    fullName,
+    checkedAt: dependencies.now(),
+    tookMs: performance.now() - startedAt,
+    ...result,
+  }
 }
 
 /** Returns the requested repositories, or all of the source if none is named. */
-async function repositoriesToCheck(parts: LocalCheck, requested: string[]) {
+async function repositoriesToCheck(dependencies: LocalCheck, requested: string[]) {
   if (requested.length > 0) {
-    const { entries, refused } = await findRequestedRepositories(parts, requested)
+    const { entries, refused } = await findRequestedRepositories(dependencies, requested)
     const names = entries.map(({ owner, name }) => ({ owner: owner.login, name }))
     return { names, refused }
   }
   const names: RepositoryName[] = []
   const refused: RefusedEntry[] = []
-  for await (const listed of parts.source.list()) {
+  for await (const listed of dependencies.source.list()) {
     if ('found' in listed) names.push(listed.found)
     if ('refused' in listed) refused.push(listed.refused)
   }
@@ -171,8 +176,12 @@ async function checkStoredData(
     {
       using line = progressLine()
       const { bytes: total } = await countSegments(db)
-      const parts = { db, blobs, now: Date.now }
-      for await (const { result, bytes } of checkStore(parts, { before: Date.now() }, signal)) {
+      const dependencies = { db, blobs, now: Date.now }
+      for await (const { result, bytes } of checkStore(
+        dependencies,
+        { before: Date.now() },
+        signal,
+      )) {
         read[result] += 1
         read.bytes += bytes
         const count = formatNumber(read.intact + read.damaged)

@@ -31,7 +31,7 @@ export interface CommandShape {
 
 /** Describes a command and its subcommands, for the completion scripts and the manual page. */
 export function commandShape(command: Command, path: readonly string[] = []): CommandShape {
-  const own = command.options.filter((option) => !isSetting(option))
+  const commandOptions = command.options.filter((option) => !isSetting(option))
   const shown = command.createHelp().visibleCommands(command)
   const names = shown.map((each) => each.name())
   const subcommands = shown.map((each) => {
@@ -45,7 +45,10 @@ export function commandShape(command: Command, path: readonly string[] = []): Co
     about: command.description(),
     usage: `${['godwit', ...path].join(' ')} ${command.usage()}`.trimEnd(),
     commands: subcommands,
-    options: [...own.map(optionShape), { flag: '--help', about: 'display help for command' }],
+    options: [
+      ...commandOptions.map(optionShape),
+      { flag: '--help', about: 'display help for command' },
+    ],
     settings: command.options.filter(isSetting).map(optionShape),
     arguments: command.registeredArguments.map((each) => valueShape(each.name(), each.argChoices)),
     examples: examplesOf(command),

@@ -88,9 +88,9 @@ async function runCompare(
   const read = async (name: string, folder: string): Promise<FormatReader> => {
     progress.update(undefined, `reading ${name}`)
     const open = await archiveOpener(name)
-    const parts = { owner, people, projects: new Map(), wanted: new Set<string>() }
+    const dependencies = { owner, people, projects: new Map(), wanted: new Set<string>() }
     const work = join(scratch, folder)
-    return openReader(open(), work, { ...parts, git, report, resources, name, signal })
+    return openReader(open(), work, { ...dependencies, git, report, resources, name, signal })
   }
   const result = await withWriteContext(scratch, async () =>
     compare(

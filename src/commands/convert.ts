@@ -40,7 +40,7 @@ interface ConvertOptions {
   json?: boolean
 }
 
-interface WriterParts {
+interface WriterDependencies {
   git: Git
   output: string
   workDirectory: string
@@ -51,34 +51,35 @@ interface WriterParts {
 interface Target {
   /** Whether the output may already exist: a directory to which the repositories are added. */
   mayExist: boolean
-  create(parts: WriterParts): FormatWriter
+  create(dependencies: WriterDependencies): FormatWriter
 }
 
 export const TARGETS = {
   'github-archive': {
     mayExist: false,
-    create: (parts) =>
-      githubArchiveWriter({ ...parts, generator: `godwit ${VERSION}`, now: Date.now }),
+    create: (dependencies) =>
+      githubArchiveWriter({ ...dependencies, generator: `godwit ${VERSION}`, now: Date.now }),
   },
   'gitea-dump': {
     mayExist: true,
-    create({ output, options, ...parts }) {
+    create({ output, options, ...dependencies }) {
       if (/[%?#]/.test(output))
         throw new UsageError(
           `--output ${output} must not have %, ? or # in it, because restore-repo reads files by URL`,
         )
       const { keepLinks = false, forge = '' } = options
-      return giteaDumpWriter({ ...parts, into: output, keepLinks, forge })
+      return giteaDumpWriter({ ...dependencies, into: output, keepLinks, forge })
     },
   },
   'gitlab-export': {
     mayExist: true,
-    create: ({ output, options: { assetBaseUrl = '' }, ...parts }) =>
-      gitlabExportWriter({ ...parts, into: output, assetBaseUrl }),
+    create: ({ output, options: { assetBaseUrl = '' }, ...dependencies }) =>
+      gitlabExportWriter({ ...dependencies, into: output, assetBaseUrl }),
   },
   html: {
     mayExist: false,
-    create: (parts) => htmlWriter({ ...parts, generator: `godwit ${VERSION}`, now: new Date() }),
+    create: (dependencies) =>
+      htmlWriter({ ...dependencies, generator: `godwit ${VERSION}`, now: new Date() }),
   },
 } satisfies Record<string, Target>
 
@@ -203,12 +204,12 @@ export async function runConvert(
       for (const error of errors) show(`failed: ${fullName}: ${error}`)
     }
   })
-  const lost = report.end()
-  const { notes, lostBefore } = report
+  const losses = report.end()
+  const { notes, earlierLosses } = report
   progress.update(undefined, '')
   if (!options.json) {
-    printLosses('NOT IN THE INPUT', sumLosses(lostBefore))
-    printLosses('NOT CONVERTED', lost)
+    printLosses('NOT IN THE INPUT', sumLosses(earlierLosses))
+    printLosses('NOT CONVERTED', losses)
   }
   for (const note of notes) show(note)
   const result = {
@@ -216,10 +217,10 @@ export async function runConvert(
     output,
     converted,
     failed,
-    lost,
+    lost: losses,
     warnings,
     notes,
-    lost_before: lostBefore,
+    lost_before: earlierLosses,
   }
   if (options.json) printResult(result)
   if (options.report !== undefined)
@@ -228,7 +229,7 @@ export async function runConvert(
     throw new UserError(
       `${failed.length} of ${failed.length + converted.length} repositories could not be converted`,
     )
-  if (options.strict && lost.length + warnings.length > 0)
+  if (options.strict && losses.length + warnings.length > 0)
     throw new UserError(`some data could not be converted (--strict); the rest is in ${output}`)
 }
 

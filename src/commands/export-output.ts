@@ -4,8 +4,8 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { ArchivePlan } from '../archive/plan-archive.ts'
 import {
+  type ArchiveDependencies,
   type ArchiveOptions,
-  type ArchiveParts,
   archiveBytes,
   exportArchive,
   exportSeparately,
@@ -14,7 +14,7 @@ import { onChunk } from '../lib/chunks.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { UsageError } from '../lib/user-error.ts'
-import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { fullNameOf, type RepositoryMetadata } from '../repositories/repository-metadata.ts'
 import { refuseExistingFile, requireWritableDirectory, writeFileAtomically } from './atomic-file.ts'
 
 export interface WrittenArchive {
@@ -47,16 +47,16 @@ export async function chooseOutput(options: OutputOptions) {
   const folder = isSeparate && existsSync(path) ? path : dirname(path)
   if (isSeparate) await requireWritableDirectory(folder, path)
   else if (!isStandardOutput) await refuseExistingFile(path, force)
-  const fileOf = (facts: RepositoryFacts) => join(path, `${fullNameOf(facts)}.tar.gz`)
+  const fileOf = (metadata: RepositoryMetadata) => join(path, `${fullNameOf(metadata)}.tar.gz`)
 
   async function writeArchive(
     file: string,
     plan: ArchivePlan,
-    parts: ArchiveParts,
+    dependencies: ArchiveDependencies,
     { onBytes, signal }: WriteOptions,
   ): Promise<void> {
     let written = 0
-    const bytes = onChunk(archiveBytes(parts, plan, signal), (chunk) => {
+    const bytes = onChunk(archiveBytes(dependencies, plan, signal), (chunk) => {
       written += chunk.length
       onBytes(written)
     })
@@ -70,26 +70,30 @@ export async function chooseOutput(options: OutputOptions) {
     /** A directory on the filesystem of the output, for temporary files. */
     nearby: isStandardOutput ? tmpdir() : folder,
 
-    async refuseExisting(repositories: readonly RepositoryFacts[]): Promise<void> {
+    async refuseExisting(repositories: readonly RepositoryMetadata[]): Promise<void> {
       for (const file of isSeparate ? repositories.map(fileOf) : [])
         if (existsSync(dirname(file))) await refuseExistingFile(file, force)
     },
 
     /** Writes all repositories to one archive, or each to OWNER/NAME.tar.gz. */
-    async write(parts: ArchiveParts, order: ArchiveOptions, writeOptions: WriteOptions) {
+    async write(
+      dependencies: ArchiveDependencies,
+      order: ArchiveOptions,
+      writeOptions: WriteOptions,
+    ) {
       if (!isSeparate) {
-        await using archive = await exportArchive(parts, order, writeOptions.signal)
-        await writeArchive(path, archive.plan, parts, writeOptions)
+        await using archive = await exportArchive(dependencies, order, writeOptions.signal)
+        await writeArchive(path, archive.plan, dependencies, writeOptions)
         return [{ bytes: archive.plan.length }]
       }
       const written: WrittenArchive[] = []
-      for await (const each of exportSeparately(parts, order, writeOptions.signal)) {
+      for await (const each of exportSeparately(dependencies, order, writeOptions.signal)) {
         await using archive = each
-        const { plan, facts } = archive
-        const file = fileOf(facts)
+        const { plan, metadata } = archive
+        const file = fileOf(metadata)
         makeDirectory(dirname(file))
-        await writeArchive(file, plan, parts, writeOptions)
-        const repository = { fullName: fullNameOf(facts), file: relative(path, file) }
+        await writeArchive(file, plan, dependencies, writeOptions)
+        const repository = { fullName: fullNameOf(metadata), file: relative(path, file) }
         written.push({ bytes: plan.length, repository })
       }
       return written

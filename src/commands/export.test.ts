@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { repositoryFacts } from '../../test/support/facts.ts'
+import { repositoryMetadata } from '../../test/support/repository-metadata.ts'
 import { exportReport, needsAttention } from './export.ts'
 
 const GIB = 2 ** 30
@@ -33,7 +33,7 @@ test("each archive that is too large for GitHub's importer gets a warning", () =
 
 test('losses of records of a forge are in the report and on the terminal', () => {
   const end = {
-    facts: repositoryFacts(),
+    metadata: repositoryMetadata(),
     outcome: 'exported',
     warning: null,
     missingLfs: 0,

@@ -11,8 +11,8 @@ import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { archiveWarnings } from '../migrations/progress.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
-import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { factsForViewer } from '../repositories/visible-repository.ts'
+import { fullNameOf, type RepositoryMetadata } from '../repositories/repository-metadata.ts'
+import { metadataForViewer } from '../repositories/visible-repository.ts'
 import { type LocalExport, openLocalExport } from '../service/local-export.ts'
 import { VERSION } from '../service/version.ts'
 import { settingsForExport } from '../settings/config.ts'
@@ -94,8 +94,8 @@ async function runExport(
   // A configuration file names the directory of the service, which belongs to another user.
   const isDataGiven = ['flag', 'environment'].includes(config.origins.data?.from ?? '')
   const cache = isDataGiven ? join(config.data, 'export') : undefined
-  await using parts = await openLocalExport(config, { cache, nearby: output.nearby, warn })
-  const repositories = await chooseRepositories(parts, names, options)
+  await using dependencies = await openLocalExport(config, { cache, nearby: output.nearby, warn })
+  const repositories = await chooseRepositories(dependencies, names, options)
   await output.refuseExisting(repositories)
 
   using progress = exportProgress(repositories)
@@ -112,7 +112,7 @@ async function runExport(
     },
   }
   const archiveParts = {
-    ...parts,
+    ...dependencies,
     addresses: addressesFrom(config),
     generator: `godwit ${VERSION}`,
     onWait: (fullName: string, { dueAt, message }: HostUnavailable) =>
@@ -145,34 +145,38 @@ async function runExport(
 }
 
 /** Finds the repositories. An entry that is not a valid repository counts as one that cannot be exported. */
-async function chooseRepositories(parts: LocalExport, names: string[], options: ExportOptions) {
-  const { entries, refused } = await findRequestedRepositories(parts, names)
+async function chooseRepositories(
+  dependencies: LocalExport,
+  names: string[],
+  options: ExportOptions,
+) {
+  const { entries, refused } = await findRequestedRepositories(dependencies, names)
   const reasons = refused.map(({ path, reason }) => `${path}: ${reason}`)
   if (reasons.length > 0 && (!options.allowPartial || entries.length === 0))
     throw new UserError([...reasons, nothingWritten(options)].join('\n'))
   for (const reason of reasons) printMessage(`skipped: ${escapeForTerminal(reason)}`)
   const [first] = entries
   if (!first) throw new UserError('the repositories were removed while they were read')
-  return factsForViewer(parts.db, { account: first.owner }, entries)
+  return metadataForViewer(dependencies.db, { account: first.owner }, entries)
 }
 
 const nothingWritten = ({ allowPartial }: ExportOptions): string =>
   `nothing was written; ${allowPartial ? 'no other repository was selected' : 'use --allow-partial to skip these'}`
 
 /** Shows a progress bar on a terminal, and otherwise prints a line for each repository. Disposing clears the bar. */
-function exportProgress(repositories: readonly RepositoryFacts[]) {
+function exportProgress(repositories: readonly RepositoryMetadata[]) {
   const line = progressLine()
   // An empty repository counts as a step as well.
-  const weight = ({ sizeKib }: RepositoryFacts) => sizeKib + 1
-  const total = repositories.reduce((sum, facts) => sum + weight(facts), 0)
+  const weight = ({ sizeKib }: RepositoryMetadata) => sizeKib + 1
+  const total = repositories.reduce((sum, metadata) => sum + weight(metadata), 0)
   let [done, count] = [0, 0]
   return {
     add(result: RepositoryResult) {
-      done += weight(result.facts)
+      done += weight(result.metadata)
       count += 1
       if (!process.stderr.isTTY || needsAttention(result))
         line.print(formatRepositoryResult(result))
-      line.update(done / total, `${count}/${repositories.length} ${fullNameOf(result.facts)}`)
+      line.update(done / total, `${count}/${repositories.length} ${fullNameOf(result.metadata)}`)
     },
     writing: (bytes: number) => line.update(undefined, `writing ${formatBytes(bytes)}`),
     print: line.print,
@@ -217,7 +221,7 @@ export function exportReport(
       seconds,
       warnings,
       repositories: results.map((result) =>
-        repositoryJson(result, byRepository.get(fullNameOf(result.facts))),
+        repositoryJson(result, byRepository.get(fullNameOf(result.metadata))),
       ),
     }),
     text: () =>
@@ -231,13 +235,13 @@ export function exportReport(
 
 function repositoryJson(result: RepositoryResult, archive: WrittenArchive | undefined) {
   const file = archive?.repository?.file
-  const { facts, outcome } = result
+  const { metadata, outcome } = result
   const { reason, warning, missingLfs, records } =
     'reason' in result
       ? { ...result, warning: null, missingLfs: 0, records: null }
       : { ...result, reason: null }
   return {
-    full_name: fullNameOf(facts),
+    full_name: fullNameOf(metadata),
     outcome,
     reason,
     warning,

@@ -162,10 +162,10 @@ async function downloadExports(
     for (const project of found ?? []) projects.set(project.id, project)
   }
   const owner = options.owner ?? topLevelGroup([...projects.values()], options)
-  const parts = { api, config, output, progress }
+  const dependencies = { api, config, output, progress }
   await mapConcurrent(projects.values(), { concurrency: CONCURRENCY, signal }, (project, stop) =>
     attempt(project.path, stop, async () => {
-      const done = await exportProject(parts, project, stop)
+      const done = await exportProject(dependencies, project, stop)
       const text = done.state === 'skipped' ? 'is already there' : formatBytes(done.bytes)
       add(done, `${done.file}: ${text}`)
     }),
@@ -173,7 +173,7 @@ async function downloadExports(
   return { exports, owner }
 }
 
-interface ExportParts {
+interface ExportDependencies {
   api: GitLabApi
   config: Config<'git'>
   output: string
@@ -182,7 +182,7 @@ interface ExportParts {
 
 /** Exports, downloads and verifies a project. If its file exists, it is complete, because only a verified download gets this name. */
 async function exportProject(
-  { api, config, output, progress }: ExportParts,
+  { api, config, output, progress }: ExportDependencies,
   { id, path }: GitLabProject,
   signal: AbortSignal,
 ): Promise<ProjectExport & { bytes: number }> {

@@ -6,7 +6,7 @@ import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
 import { GitFailed } from '../git/git-process.ts'
 import { hasCode, rootCause } from '../lib/errno.ts'
 import { EXIT } from '../lib/user-error.ts'
-import { RightsUnavailable } from '../repositories/rights-unavailable.ts'
+import { PermissionsUnavailable } from '../repositories/permissions-unavailable.ts'
 import { HostRequestFailed, HostUnavailable } from '../sources/host-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 
@@ -17,7 +17,7 @@ import { Unreadable } from '../sources/unreadable.ts'
 const CLASSES_BY_EXIT_CODE: readonly [number, (new (...args: never[]) => Error)[]][] = [
   [EXIT.failed, [UnreadableArchive, ManifestInvalid, Unreadable]],
   [EXIT.refused, [RequestRejected, HostRequestFailed]],
-  [EXIT.unreachable, [TemporaryError, HostUnavailable, RightsUnavailable]],
+  [EXIT.unreachable, [TemporaryError, HostUnavailable, PermissionsUnavailable]],
 ]
 
 /** Returns the message and exit code for an error that needs no stack trace, or undefined for any other. */

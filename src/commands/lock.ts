@@ -79,12 +79,12 @@ function addRemoveCommand(lock: Command): void {
       const paths = sourcePathsOf(config, requireRepositories(config.repositories))
       await requireGit(paths.git)
       const isRemoved = await withDatabase(config, ({ db }) => {
-        const parts = { db, source: openSource(paths), now: Date.now }
+        const dependencies = { db, source: openSource(paths), now: Date.now }
         const subject = `repository ${fullName}`
-        return audited(parts, COMMAND_LINE, (record) => {
+        return audited(dependencies, COMMAND_LINE, (record) => {
           const alsoWrite = async (tx: Db) =>
             record(tx, 'lock.release', { subject, owner: await findAccount(tx, owner) })
-          return removeLocks(parts, { owner, name }, { forget, alsoWrite })
+          return removeLocks(dependencies, { owner, name }, { forget, alsoWrite })
         })
       }).catch((error: unknown) => {
         if (!(error instanceof NotFound)) throw error

@@ -1,5 +1,5 @@
 import { fchmodSync, fstatSync } from 'node:fs'
-import { addDiskFacts } from '../lib/disk-errors.ts'
+import { addDiskDetails } from '../lib/disk-errors.ts'
 import { hasCode } from '../lib/errno.ts'
 import { formatRecordCount, type Loss } from '../lib/findings.ts'
 import { formatRelativeTime } from '../lib/quantities.ts'
@@ -22,7 +22,7 @@ let outputError: Error | undefined
 export function watchOutput(): void {
   outputError = undefined
   process.stdout.on('error', (error) => {
-    outputError ??= addDiskFacts(error, 'standard output') as Error
+    outputError ??= addDiskDetails(error, 'standard output') as Error
   })
   // An error of standard error cannot be reported anywhere.
   process.stderr.on('error', () => {})
@@ -58,13 +58,13 @@ export function printAndFlush(text: string): Promise<void> {
 }
 
 /**
- * Takes the rights of other users from the file that a shell has just created for standard output (`> token`), before a secret is
+ * Takes the permissions of other users from the file that a shell has just created for standard output (`> token`), before a secret is
  * written to it. A file with content, and one of another user, stays as it is.
  */
 export function protectNewOutputFile(fd = 1): void {
   const file = fstatSync(fd)
-  const isOwn = file.uid === process.getuid?.()
-  if (file.isFile() && file.size === 0 && isOwn) fchmodSync(fd, file.mode & 0o700)
+  const isOwnedByUser = file.uid === process.getuid?.()
+  if (file.isFile() && file.size === 0 && isOwnedByUser) fchmodSync(fd, file.mode & 0o700)
 }
 
 /** Prints a message to standard error. */

@@ -10,7 +10,7 @@ const groups = {
   'The service:': {
     serve: 'run the service: the API, the dashboard and the exporter',
     work: 'run an export worker for API processes',
-    sync: 'update the catalogue; fails if a repository cannot be read',
+    sync: 'update the repository index; fails if a repository cannot be read',
     account: 'manage accounts',
     member: 'manage the members of organizations',
     token: 'manage access tokens',

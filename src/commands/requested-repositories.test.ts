@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onSqlite, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
-import { syncCatalogue } from '../repositories/sync.ts'
+import { syncAllRepositories } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
 
@@ -14,23 +14,23 @@ onSqlite('a repository on the command line', (engine) => {
     const host = await gitHost()
     t.after(host.remove)
     await host.repository('octo/tools', { files: { a: '1' } })
-    const parts = {
+    const dependencies = {
       db,
       source: gitDirectory({ root: host.root, git: host.godwitGit }),
       now: Date.now,
     }
-    await syncCatalogue(parts)
+    await syncAllRepositories(dependencies)
     await host.repository('Octo/secret', { files: { a: '1' } })
-    const { entries } = await findRequestedRepositories(parts, ['OCTO/tools'])
+    const { entries } = await findRequestedRepositories(dependencies, ['OCTO/tools'])
     assert.deepEqual(
       entries.map(({ owner, name }) => `${owner.login}/${name}`),
       ['octo/tools'],
     )
-    await assert.rejects(findRequestedRepositories(parts, ['Octo/secret']), {
+    await assert.rejects(findRequestedRepositories(dependencies, ['Octo/secret']), {
       message:
         'Octo and octo differ only by case: only repositories of octo are served, rename one',
     })
-    await assert.rejects(findRequestedRepositories(parts, ['octo/secret']), {
+    await assert.rejects(findRequestedRepositories(dependencies, ['octo/secret']), {
       message: 'repository octo/secret does not exist',
     })
   })

@@ -3,32 +3,38 @@ import { findAccount } from '../accounts/account-store.ts'
 import { isName } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { findByNameAsMap, keyOfName } from '../repositories/repository-store.ts'
-import { refreshRepositories, type SyncParts, storeMembers } from '../repositories/sync.ts'
+import { refreshRepositories, type SyncDependencies, storeMembers } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
 import { COMMAND_LINE } from './service-database.ts'
 
 /**
- * Resolves the arguments OWNER and OWNER/NAME to catalogue entries, each once, and refreshes their facts. `refused` lists what the
+ * Resolves the arguments OWNER and OWNER/NAME to indexed repositories, each once, and refreshes their metadata. `refused` lists what the
  * directories of the requested owners contain besides valid repositories.
  */
-export async function findRequestedRepositories(parts: SyncParts, requested: string[]) {
+export async function findRequestedRepositories(
+  dependencies: SyncDependencies,
+  requested: string[],
+) {
   const found = new Map<string, RepositoryName>()
   const refused: RefusedEntry[] = []
   for (const text of requested) {
     const [owner = '', name, ...more] = text.split('/')
     if (more.length > 0 || !isName(owner) || (name !== undefined && !isName(name)))
       throw new UsageError(`"${text}" is neither OWNER nor OWNER/NAME`)
-    const login = (await findAccount(parts.db, owner))?.login ?? owner
+    const login = (await findAccount(dependencies.db, owner))?.login ?? owner
     const matches = await (name === undefined
-      ? findByOwner(parts.source, login)
-      : findByName(parts.source, { owner: login, name }, owner))
+      ? findByOwner(dependencies.source, login)
+      : findByName(dependencies.source, { owner: login, name }, owner))
     for (const each of matches.found) found.set(keyOfName(each), each)
     for (const each of matches.refused) refused.push(each)
   }
   const names = [...found.values()]
-  await refreshRepositories(parts, names, await findByNameAsMap(parts.db, names))
-  await storeMembers({ actor: COMMAND_LINE, ...parts }, new Set(names.map(({ owner }) => owner)))
-  const entries = await findByNameAsMap(parts.db, names)
+  await refreshRepositories(dependencies, names, await findByNameAsMap(dependencies.db, names))
+  await storeMembers(
+    { actor: COMMAND_LINE, ...dependencies },
+    new Set(names.map(({ owner }) => owner)),
+  )
+  const entries = await findByNameAsMap(dependencies.db, names)
   return { entries: names.flatMap((name) => entries.get(keyOfName(name)) ?? []), refused }
 }
 

@@ -81,8 +81,11 @@ async function listExportPeople(
   const warnings: string[] = []
   const report = new Report((text) => warnings.push(text))
   const names = { name: file, owner: 'gitlab', people: new Map(), projects: new Map() }
-  const parts = { git: temporary.git, report, resources, wanted: new Set<string>(), signal }
-  const content = await openReader(open(), join(temporary.path, 'input'), { ...names, ...parts })
+  const dependencies = { git: temporary.git, report, resources, wanted: new Set<string>(), signal }
+  const content = await openReader(open(), join(temporary.path, 'input'), {
+    ...names,
+    ...dependencies,
+  })
   return { ...(await listPeopleIn(content)), warnings }
 }
 

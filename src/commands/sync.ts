@@ -5,7 +5,7 @@ import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { reconcileReleasedLocks } from '../migrations/locks.ts'
-import { type SyncReport, syncCatalogue, syncRepositories } from '../repositories/sync.ts'
+import { type SyncReport, syncAllRepositories, syncRepositories } from '../repositories/sync.ts'
 import {
   openSource,
   requireGit,
@@ -40,19 +40,19 @@ export function syncCommand(program: Command, about: string): void {
     await requireGit(paths.git)
     const warn = (_: object, text: string) => printMessage(`warning: ${escapeForTerminal(text)}`)
     const act = async ({ db }: Pick<Database, 'db'>) => {
-      const forgeParts = { db, now: Date.now, log: { warn } }
-      const forge = await openForge(config, forgeParts)
-      const source = withForge(openSource(paths), forge, forgeParts)
-      const parts = { db, source, now: Date.now, actor: COMMAND_LINE }
+      const forgeDependencies = { db, now: Date.now, log: { warn } }
+      const forge = await openForge(config, forgeDependencies)
+      const source = withForge(openSource(paths), forge, forgeDependencies)
+      const dependencies = { db, source, now: Date.now, actor: COMMAND_LINE }
       const report = await (names.length > 0
-        ? syncRepositories(parts, names)
-        : syncCatalogue(parts))
+        ? syncRepositories(dependencies, names)
+        : syncAllRepositories(dependencies))
       printResult({ json }, reportJson(report), describe(report))
       const { length } = report.refused
       if (names.length === 0 && length > 0)
         printMessage(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)
       // A restored repository may still contain a lock that was released in the meantime.
-      await reconcileReleasedLocks(parts)
+      await reconcileReleasedLocks(dependencies)
       const { broken, found, refused } = report
       if (names.length > 0 && refused.length > 0)
         throw new UserError(`${formatCount(refused.length, 'repository')} not found`)

@@ -159,9 +159,9 @@ async function createToken(
         `${account.login} is an organization: create a token for a user who administers its repositories`,
       )
     const expiresAt = expires === 0 ? null : now + expires
-    const parts = { db, now: Date.now }
+    const dependencies = { db, now: Date.now }
     const about = { ...aboutAccount(account), details: { name } }
-    const token = await inAuditedTransaction(parts, COMMAND_LINE, async (tx, record) => {
+    const token = await inAuditedTransaction(dependencies, COMMAND_LINE, async (tx, record) => {
       const added = await addToken(tx, account, { name, expiresAt, now })
       await record(tx, 'token.create', about)
       return added
@@ -170,7 +170,7 @@ async function createToken(
     // A token that could not be printed is useless, so it is removed.
     const text = json ? JSON.stringify(value, null, 2) : token
     await printAndFlush(text).catch(async (error: unknown) => {
-      await inAuditedTransaction(parts, COMMAND_LINE, async (tx, record) => {
+      await inAuditedTransaction(dependencies, COMMAND_LINE, async (tx, record) => {
         await removeToken(tx, token)
         await record(tx, 'token.revoke', about)
       })

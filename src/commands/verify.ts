@@ -50,9 +50,9 @@ export async function verifyFile(
   const open = await archiveOpener(file)
   const counts = { error: 0, warning: 0, note: 0, verified: 0, partial: 0 }
   let compared = false
-  const parts = { git, directory, file: file === '-' ? undefined : file }
+  const dependencies = { git, directory, file: file === '-' ? undefined : file }
   await withWriteContext(directory, async () => {
-    for await (const finding of verifyArchive(parts, open(), signal)) {
+    for await (const finding of verifyArchive(dependencies, open(), signal)) {
       if ('compared' in finding) compared = finding.compared
       else {
         counts[finding.level] += finding.count

@@ -13,7 +13,7 @@ export const COPIED_TABLES: readonly string[] = [
   ...[
     'repositories',
     'collaborators',
-    'facts',
+    'repository_metadata',
     'repository_checks',
     'migrations',
     'repository_lists',
@@ -21,9 +21,15 @@ export const COPIED_TABLES: readonly string[] = [
   ...['repository_exports', 'reused_repositories', 'record_exports', 'repository_locks'],
   // The triggers of `segments` change `stored_segments`.
   ...['segments', 'stored_segments', 'store_checks', 'schedules', 'schedule_runs'],
-  ...['webhooks', 'webhook_events', 'webhook_deliveries', 'webhook_tallies'],
-  ...['forge_token_checks', 'forge_repositories', 'forge_rights', 'forge_budgets'],
-  ...['discussion_readings', 'discussion_groups', 'tallies', 'tallies_by_minute', 'blob_errors'],
+  ...['webhooks', 'webhook_events', 'webhook_deliveries', 'delivery_counts'],
+  ...['forge_token_checks', 'forge_repositories', 'forge_permissions', 'forge_budgets'],
+  ...[
+    'discussion_readings',
+    'discussion_groups',
+    'outcome_counts',
+    'outcome_counts_by_minute',
+    'blob_errors',
+  ],
 ]
 
 /**

@@ -7,7 +7,7 @@ export const CLOCK_TOLERANCE_MS = 60_000
 
 /**
  * Leases: at most one process on a database does the work called `name`, until the lease expires, is released or completed. They
- * guard reading a forge's records, synchronizing the catalogue and every task of housekeeping.
+ * guard reading a forge's records, synchronizing repositories and every task of housekeeping.
  *
  * Three other tables hold times that look like leases and stay apart, because the time there is one column of a larger state that
  * one statement must change. A job (`queue/embedded.ts`) is found by its time, counts failures, and belongs to
@@ -82,19 +82,19 @@ export async function whileRenewing<T>(
   { db, lease, now, signal }: { db: Db; lease: Lease; now: () => number; signal?: AbortSignal },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const lost = new AbortController()
+  const leaseLost = new AbortController()
   let renewed = Promise.resolve()
   const renewal = setInterval(() => {
     renewed = renewed
       .then(() => renewLease(db, lease, now()))
       .catch((error: unknown) => {
-        if (error instanceof LeaseTaken) lost.abort(error)
+        if (error instanceof LeaseTaken) leaseLost.abort(error)
       })
   }, lease.ttlMs / 4)
   try {
-    return await work(AbortSignal.any([lost.signal, ...(signal ? [signal] : [])]))
+    return await work(AbortSignal.any([leaseLost.signal, ...(signal ? [signal] : [])]))
   } catch (error) {
-    lost.signal.throwIfAborted()
+    leaseLost.signal.throwIfAborted()
     throw error
   } finally {
     clearInterval(renewal)

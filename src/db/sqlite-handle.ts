@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { CompiledQuery, QueryResult } from 'kysely'
-import { addDiskFacts } from '../lib/disk-errors.ts'
+import { addDiskDetails } from '../lib/disk-errors.ts'
 import { UserError } from '../lib/user-error.ts'
 
 const CORRUPT = 11
@@ -76,7 +76,7 @@ export async function openHandle(
           throw damage
         }
         if (primaryCode(error) !== BUSY || performance.now() > deadline)
-          throw addDiskFacts(error, db.location() ?? 'the database')
+          throw addDiskDetails(error, db.location() ?? 'the database')
         await sleep(pause)
       }
     }

@@ -24,24 +24,28 @@ import {
   recordExamination,
 } from '../migrations/segment-store.ts'
 import { type Job, PermanentError, type Queue, RetryLater, type Run } from '../queue/queue.ts'
-import type { RepositorySummary } from '../repositories/facts-store.ts'
-import { AccountRemoved, RECENT, type RightsRefresher } from '../repositories/refresh-rights.ts'
+import type { RepositorySummary } from '../repositories/metadata-store.ts'
+import { PermissionsUnavailable } from '../repositories/permissions-unavailable.ts'
+import {
+  AccountRemoved,
+  type PermissionsRefresher,
+  RECENT,
+} from '../repositories/refresh-permissions.ts'
 import { findByNameAsMap } from '../repositories/repository-store.ts'
-import { RightsUnavailable } from '../repositories/rights-unavailable.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
 import { readableAmong } from '../repositories/visible-repository.ts'
 import type { Source } from '../sources/source.ts'
 import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
-import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
+import { isRecentlyChecked, type ReuseDependencies } from './check-segments.ts'
 import { enqueueExports } from './export-small-repositories.ts'
 import type { SegmentMaker } from './make-segment.ts'
-import type { RecordsParts } from './records/obtain-records.ts'
+import type { RecordsDependencies } from './records/obtain-records.ts'
 
-export interface BeginParts extends ReuseParts, ExportRightsParts {
+export interface BeginDependencies extends ReuseDependencies, ExportPermissionsDependencies {
   queue: Queue
   segments: SegmentMaker
   /** The forge that issues and other records are read from, if any. */
-  forge: RecordsParts['forge'] | undefined
+  forge: RecordsDependencies['forge'] | undefined
   log: OutcomeLog
 }
 
@@ -50,16 +54,16 @@ const MAX_EXAMINED_ATTEMPTS = 2
 
 /** Applies the locks, records the repositories that have not changed as reused, and enqueues the exports of the others. */
 export async function beginExport(
-  parts: BeginParts,
+  dependencies: BeginDependencies,
   { payload, failures }: Job,
   run: Run,
 ): Promise<void> {
   const { migrationId } = payload as MigrationJob
-  await refreshExportRights(parts, { migrationId })
-  const { db, queue, now } = parts
+  await refreshExportPermissions(dependencies, { migrationId })
+  const { db, queue, now } = dependencies
   const migration = await migrationById(db, migrationId)
   const { excludeGitData, excludeMetadata, orgMetadataOnly } = migration.options
-  await applyLocks(parts, migrationId)
+  await applyLocks(dependencies, migrationId)
   const all = await namedRepositoriesOf(db, migration)
   // A retry and a run of a schedule leave out repositories: those have the outcome `skipped` from the beginning.
   const skipped = await outcomesOf(db, migration)
@@ -68,7 +72,7 @@ export async function beginExport(
     .filter(({ position }) => !skipped.has(position))
   const unchanged =
     failures < MAX_EXAMINED_ATTEMPTS
-      ? await findUnchanged(parts, migration, repositories, run.signal)
+      ? await findUnchanged(dependencies, migration, repositories, run.signal)
       : new Map<number, Unchanged>()
   await run.finish(async (tx) => {
     await changeState(tx, migrationId, 'exporting', { now: now() })
@@ -82,7 +86,7 @@ export async function beginExport(
         continue
       }
       Object.assign(each, problems)
-      if (each.hasNewStamp) await recordExamination(tx, each.segmentKey, each)
+      if (each.hasNewChangeToken) await recordExamination(tx, each.segmentKey, each)
     }
     await recordReused(tx, migrationId, unchanged, now())
     const changed = repositories.filter(({ position }) => !unchanged.has(position))
@@ -92,18 +96,19 @@ export async function beginExport(
     const ordered = changed.toSorted((a, b) => b.bytes - a.bytes)
     const tasks = ordered.map(({ position }): ExportTask => ({ migrationId, position }))
     // Records are read before git data, so that the git data contains every commit that they refer to.
-    if (parts.forge && !excludeMetadata && !orgMetadataOnly)
+    if (dependencies.forge && !excludeMetadata && !orgMetadataOnly)
       return queue.enqueue(tx, EXPORT_RECORDS, tasks, batch)
-    if (parts.forge || excludeGitData) return queue.enqueue(tx, EXPORT_REPOSITORY, tasks, batch)
+    if (dependencies.forge || excludeGitData)
+      return queue.enqueue(tx, EXPORT_REPOSITORY, tasks, batch)
     return enqueueExports(queue, tx, migrationId, ordered)
   })
   for (const [position, { reason }] of skipped)
-    await logNotExported(parts, { migrationId, position }, reason ?? '')
+    await logNotExported(dependencies, { migrationId, position }, reason ?? '')
 }
 
-async function applyLocks(parts: BeginParts, migrationId: number): Promise<void> {
+async function applyLocks(dependencies: BeginDependencies, migrationId: number): Promise<void> {
   try {
-    await reconcileLocksOf(parts, migrationId)
+    await reconcileLocksOf(dependencies, migrationId)
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     // If another process is writing the config, a later attempt may succeed.
@@ -112,9 +117,9 @@ async function applyLocks(parts: BeginParts, migrationId: number): Promise<void>
   }
 }
 
-interface Unchanged extends ReusedSegment, Pick<Examined, 'stamp'> {
-  /** Whether the stamp differs from the stored one, so that the examination must be recorded. */
-  hasNewStamp: boolean
+interface Unchanged extends ReusedSegment, Pick<Examined, 'changeToken'> {
+  /** Whether the change token differs from the stored one, so that the examination must be recorded. */
+  hasNewChangeToken: boolean
 }
 
 const INSPECTION_CONCURRENCY = 8
@@ -128,14 +133,14 @@ const EXAMINED_AT_ONCE = 20
  * those that cannot be read, so that the job reports the reason. With a forge, every repository gets a job.
  */
 async function findUnchanged(
-  parts: BeginParts,
+  dependencies: BeginDependencies,
   { owner, options }: Migration,
   repositories: readonly (RepositorySummary & { position: number })[],
   signal: AbortSignal,
 ): Promise<Map<number, Unchanged>> {
-  const { db, segments, now } = parts
+  const { db, segments, now } = dependencies
   const unchanged = new Map<number, Unchanged>()
-  if (parts.forge || options.excludeGitData) return unchanged
+  if (dependencies.forge || options.excludeGitData) return unchanged
   const ids = repositories.map(({ repositoryId }) => repositoryId)
   const readable = await readableAmong(db, owner.id, ids)
   const candidates = await probablyUnchanged(
@@ -147,54 +152,54 @@ async function findUnchanged(
   await mapConcurrent(batchesOf(examined, EXAMINED_AT_ONCE), limits, async (batch, stop) => {
     const startedAt = now()
     const named = batch.map(({ repositoryId, fullName }) => {
-      const { key, fingerprint, bytes, stamp } = candidates.get(repositoryId)!
+      const { key, fingerprint, bytes, changeToken } = candidates.get(repositoryId)!
       const [owner, name] = fullName.split('/') as [string, string]
-      return { owner, name, last: { key, fingerprint, bytes, stamp } }
+      return { owner, name, last: { key, fingerprint, bytes, changeToken } }
     })
     // If the examination fails, each repository gets a job, which reports the reason.
     const found = await segments.examine(named, stop).catch(() => [])
     for (const [at, { position, repositoryId }] of batch.entries()) {
       const segment = candidates.get(repositoryId)!
-      const { fingerprint, bytes, stamp, storedLength } = found[at] ?? {}
+      const { fingerprint, bytes, changeToken, storedLength } = found[at] ?? {}
       if (fingerprint !== segment.fingerprint || storedLength !== segment.length) continue
-      if (bytes === undefined || !isRecentlyChecked(parts, segment)) continue
-      const hasNewStamp = stamp !== segment.stamp
+      if (bytes === undefined || !isRecentlyChecked(dependencies, segment)) continue
+      const hasNewChangeToken = changeToken !== segment.changeToken
       const exported = { segmentKey: segment.key, reused: true, bytes, startedAt }
-      unchanged.set(position, { ...exported, stamp, hasNewStamp })
+      unchanged.set(position, { ...exported, changeToken, hasNewChangeToken })
     }
   })
   return unchanged
 }
 
-interface ExportRightsParts {
+interface ExportPermissionsDependencies {
   db: Db
   source: Source
   now: () => number
   /** Updates the permissions of accounts from the forge. Undefined if no forge is configured. */
-  rights: RightsRefresher | undefined
+  permissionsRefresher: PermissionsRefresher | undefined
 }
 
 /**
- * Updates the permissions of the migration's owner from the forge and, if `position` is given, the facts about the repository at
+ * Updates the permissions of the migration's owner from the forge and, if `position` is given, the metadata of the repository at
  * that position of the migration. Every job that reads repositories calls this first. Does nothing if no forge is configured.
  * Throws RetryLater if the forge is unavailable, and PermanentError if the account was deleted or suspended there: another account
  * may have its login by now.
  */
-export async function refreshExportRights(
-  { db, source, now, rights }: ExportRightsParts,
+export async function refreshExportPermissions(
+  { db, source, now, permissionsRefresher }: ExportPermissionsDependencies,
   { migrationId, position }: { migrationId: number; position?: number },
 ): Promise<void> {
-  if (!rights) return
+  if (!permissionsRefresher) return
   const owner = await migrationOwner(db, migrationId)
   try {
-    if (owner) await rights.refresh(owner, RECENT)
+    if (owner) await permissionsRefresher.refresh(owner, RECENT)
     if (position === undefined) return
     const repositories = await repositoriesAt(db, migrationId, [position])
     const names = repositories.map(({ owner, name }) => ({ owner: owner.login, name }))
     await refreshRepositories({ db, source, now }, names, await findByNameAsMap(db, names))
   } catch (error) {
     if (error instanceof AccountRemoved) throw new PermanentError(error.message, { cause: error })
-    if (!(error instanceof RightsUnavailable)) throw error
+    if (!(error instanceof PermissionsUnavailable)) throw error
     throw new RetryLater(error.message, { cause: error, dueAt: error.retryAt })
   }
 }

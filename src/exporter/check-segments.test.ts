@@ -20,8 +20,8 @@ import {
 } from '../migrations/archive-store.ts'
 import { migrationById } from '../migrations/export-store.ts'
 import { readStoreChecks } from '../migrations/segment-check-store.ts'
+import { isOwnerMark } from './blob-store-owner.ts'
 import { checkStore, findReusable } from './check-segments.ts'
-import { isOwnerMark } from './own-store.ts'
 
 const TWO = { 'alice/site': 'the site', 'alice/blog': 'the blog' }
 const NAMES = Object.keys(TWO)
@@ -30,7 +30,7 @@ const { signal } = new AbortController()
 /** Exports two repositories, and returns the keys of their segments. */
 async function scene(t: TestContext, engine: Engine) {
   const exported = await exportScene(t, TWO, engine)
-  const { db, start, work, parts } = exported
+  const { db, start, work, dependencies } = exported
   const first = await start(NAMES)
   await work()
   const [metadata, site, blog, manifest] = (await archiveSegments(db, { id: first })).map(
@@ -43,8 +43,8 @@ async function scene(t: TestContext, engine: Engine) {
     await assertExported(db, id)
     return id
   }
-  const check = (before: number, change: Partial<typeof parts> = {}) =>
-    Array.fromAsync(checkStore({ ...parts, ...change }, { before }, signal))
+  const check = (before: number, change: Partial<typeof dependencies> = {}) =>
+    Array.fromAsync(checkStore({ ...dependencies, ...change }, { before }, signal))
   const damaged = async (id: number) => damagedRepositoriesIn(db, await migrationById(db, id))
   return { ...exported, first, keys, migrate, check, damaged }
 }
@@ -108,32 +108,34 @@ onEachEngine('a segment that is reused', (engine, testOnSqlite) => {
   testOnSqlite(
     'is not recorded as lost if the store is empty or belongs to another database',
     async (t) => {
-      const { db, blobs, parts } = await scene(t, engine)
+      const { db, blobs, dependencies } = await scene(t, engine)
       for await (const { key } of blobs.list()) await blobs.delete(key)
-      const found = findReusable(parts, 'alice/site the site', signal)
+      const found = findReusable(dependencies, 'alice/site the site', signal)
       await assert.rejects(found, /the store of archives is empty or another one/)
       assert.equal((await readStoreChecks(db)).damaged, 0)
     },
   )
 
   test('is damaged if the disk cannot read it', async (t) => {
-    const { db, blobs, parts, clock, keys } = await scene(t, engine)
+    const { db, blobs, dependencies, clock, keys } = await scene(t, engine)
     const failing: BlobStore = {
       ...blobs,
       open: () => Promise.reject(Object.assign(new Error('i/o error'), { code: 'EIO' })),
     }
     clock.now += SEGMENT_CHECK_AGE_MS
-    await Array.fromAsync(checkStore({ ...parts, blobs: failing }, { before: clock.now }, signal))
+    await Array.fromAsync(
+      checkStore({ ...dependencies, blobs: failing }, { before: clock.now }, signal),
+    )
     assert.equal((await readStoreChecks(db)).damaged, Object.keys(keys).length)
   })
 })
 
 onEachEngine('a check of the store', (engine, testOnSqlite) => {
   testOnSqlite('starts with the oldest check and continues where it stopped', async (t) => {
-    const { db, clock, parts, check, keys } = await scene(t, engine)
+    const { db, clock, dependencies, check, keys } = await scene(t, engine)
     const before = clock.now
     assert.deepEqual(await check(0), [])
-    for await (const { result } of checkStore(parts, { before }, signal)) {
+    for await (const { result } of checkStore(dependencies, { before }, signal)) {
       assert.equal(result, 'intact')
       break
     }
@@ -163,10 +165,8 @@ onEachEngine('a check of the store', (engine, testOnSqlite) => {
   })
 
   test('makes the next migration export damaged data again, and the sweep remove it', async (t) => {
-    const { db, clock, blobs, parts, first, keys, check, migrate, keysInStore } = await scene(
-      t,
-      engine,
-    )
+    const { db, clock, blobs, dependencies, first, keys, check, migrate, keysInStore } =
+      await scene(t, engine)
     await damageBlob(blobs, keys.site, flipBit)
     await check(clock.now)
     const second = await migrate()
@@ -174,7 +174,7 @@ onEachEngine('a check of the store', (engine, testOnSqlite) => {
       'alice/site': 'exported',
       'alice/blog': 'reused',
     })
-    const house = { ...parts, segmentTtlMs: 3_600_000 }
+    const house = { ...dependencies, segmentTtlMs: 3_600_000 }
     await sweep(house)
     assert.ok((await keysInStore()).includes(keys.site), 'an archive still contains it')
     const expiry = { archive_expires_at: clock.now }
@@ -185,7 +185,7 @@ onEachEngine('a check of the store', (engine, testOnSqlite) => {
   })
 
   test('deletes a damaged composed archive', async (t) => {
-    const { db, clock, blobs, parts, start, work } = await scene(t, engine)
+    const { db, clock, blobs, dependencies, start, work } = await scene(t, engine)
     const bucket: BlobStore & ComposingStore = {
       ...blobs,
       async compose(key, composed) {
@@ -202,7 +202,7 @@ onEachEngine('a check of the store', (engine, testOnSqlite) => {
     const archiveKey = async () => (await migrationById(db, id)).archiveKey
     const key = (await archiveKey())!
     const check = async () => {
-      const checked = checkStore({ ...parts, blobs: bucket }, { before: clock.now }, signal)
+      const checked = checkStore({ ...dependencies, blobs: bucket }, { before: clock.now }, signal)
       return (await Array.fromAsync(checked)).filter(({ result }) => result === 'damaged').length
     }
     assert.equal(await check(), 0)

@@ -18,11 +18,11 @@ import {
   findSegments,
   type SegmentRecord,
 } from '../migrations/segment-store.ts'
+import { isClaimed, StoreNotOwned } from './blob-store-owner.ts'
 import type { SegmentMaker } from './make-segment.ts'
-import { isClaimed, StoreNotOwned } from './own-store.ts'
 import { type Reading, readDigest, type StoredDigest, storedLength } from './read-digest.ts'
 
-interface CheckParts {
+interface CheckDependencies {
   db: Db
   blobs: BlobStore
   now: () => number
@@ -30,7 +30,7 @@ interface CheckParts {
   log?: Pick<OutcomeLog, 'error'> | undefined
 }
 
-export interface ReuseParts extends CheckParts {
+export interface ReuseDependencies extends CheckDependencies {
   segments: Pick<SegmentMaker, 'digest'>
   /** If the last check of a segment is older, the segment is read and compared with its digest before it is reused. */
   segmentCheckAgeMs: number
@@ -41,43 +41,47 @@ export interface ReuseParts extends CheckParts {
  * if the last check is too old. A damaged segment is recorded as damaged and is not found again.
  */
 export async function findReusable(
-  parts: ReuseParts,
+  dependencies: ReuseDependencies,
   fingerprint: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const segment = (await findSegments(parts.db, [fingerprint])).get(fingerprint)
+  const segment = (await findSegments(dependencies.db, [fingerprint])).get(fingerprint)
   if (!segment) return undefined
   const { key, length } = segment
-  if (isRecentlyChecked(parts, segment)) {
-    if ((await storedLength(parts.blobs, key)) === length) return key
-    await recordDamage(parts, segment)
+  if (isRecentlyChecked(dependencies, segment)) {
+    if ((await storedLength(dependencies.blobs, key)) === length) return key
+    await recordDamage(dependencies, segment)
     return undefined
   }
-  const result = await recordResult(parts, segment, await parts.segments.digest(key, signal))
+  const result = await recordResult(
+    dependencies,
+    segment,
+    await dependencies.segments.digest(key, signal),
+  )
   return result === 'intact' ? key : undefined
 }
 
 /** Whether a segment may be reused without reading it. */
 export const isRecentlyChecked = (
-  { now, segmentCheckAgeMs }: Pick<ReuseParts, 'now' | 'segmentCheckAgeMs'>,
+  { now, segmentCheckAgeMs }: Pick<ReuseDependencies, 'now' | 'segmentCheckAgeMs'>,
   { checkedAt }: CheckedSegment,
 ): boolean => checkedAt >= now() - segmentCheckAgeMs
 
 /** Records the result of a check. Returns undefined if the segment was swept meanwhile. */
 async function recordResult(
-  parts: CheckParts,
+  dependencies: CheckDependencies,
   segment: SegmentRecord,
   found: StoredDigest | undefined,
 ): Promise<CheckResult | undefined> {
   if (found?.length !== segment.length || found.sha256 !== segment.sha256)
-    return recordDamage(parts, segment)
-  await recordIntact(parts.db, segment, parts.now())
+    return recordDamage(dependencies, segment)
+  await recordIntact(dependencies.db, segment, dependencies.now())
   return 'intact'
 }
 
 /** Throws without recording anything if the store lacks this database's mark: then it is another store, or not mounted. */
 async function recordDamage(
-  { db, blobs, log, now }: CheckParts,
+  { db, blobs, log, now }: CheckDependencies,
   { key }: SegmentRecord,
 ): Promise<'damaged' | undefined> {
   if ((await storedLength(blobs, key)) === undefined && !(await isClaimed(db, blobs)))
@@ -95,24 +99,24 @@ const BATCH_SIZE = 100
  * their digests. The result of each is recorded before the next is read.
  */
 export async function* checkStore(
-  parts: CheckParts,
+  dependencies: CheckDependencies,
   { before, bytesPerSecond = Infinity }: { before: number; bytesPerSecond?: number },
   signal: AbortSignal,
 ): AsyncGenerator<{ bytes: number; result: CheckResult }> {
-  const { db, blobs, log } = parts
+  const { db, blobs, log } = dependencies
   const reading = { signal, bytesPerSecond }
   // Not earlier than `before`, even if the clock is set back: otherwise a checked segment would be listed again.
-  const now = () => Math.max(parts.now(), before)
+  const now = () => Math.max(dependencies.now(), before)
   for (let isMore = true; isMore; ) {
     const segments = await oldestChecks(db, before, BATCH_SIZE)
     for (const segment of segments) {
       const digest = await readDigest(blobs, segment.key, reading)
-      const result = await recordResult({ ...parts, now }, segment, digest)
+      const result = await recordResult({ ...dependencies, now }, segment, digest)
       if (result) yield { bytes: segment.length, result }
     }
     const archives = await oldestComposedChecks(db, before, BATCH_SIZE)
     for (const archive of archives) {
-      const { length, isIntact } = await readComposed(parts, archive, reading)
+      const { length, isIntact } = await readComposed(dependencies, archive, reading)
       const result = isIntact ? 'intact' : 'damaged'
       if (!(await recordComposedCheck(db, { ...archive, length }, result, now()))) continue
       if (!isIntact) {
@@ -131,7 +135,7 @@ export async function* checkStore(
 
 /** Checks whether a composed archive has the bytes of its segments. An archive that was deleted meanwhile counts as intact. */
 async function readComposed(
-  { db, blobs }: CheckParts,
+  { db, blobs }: CheckDependencies,
   { migrationId, key }: ComposedArchive,
   reading: Reading,
 ): Promise<{ length: number; isIntact: boolean }> {

@@ -5,14 +5,14 @@ import { damageBlob, flipBit } from '../../test/support/damage-blob.ts'
 import { exportScene } from '../../test/support/export-scene.ts'
 import { startForge } from '../../test/support/forge/fake-forge.ts'
 import { fillForge } from '../../test/support/forge/filled-forge.ts'
-import { listCatalogue } from '../../test/support/list-catalogue.ts'
+import { listIndex } from '../../test/support/list-index.ts'
 import { readArchive } from '../archive/copy-archive.ts'
 import { readEntries } from '../archive/read-entries.ts'
-import { factsForViewer } from '../repositories/visible-repository.ts'
+import { metadataForViewer } from '../repositories/visible-repository.ts'
 import { forgeDiscussions } from '../sources/forge/discussions/forge-discussions.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import {
-  type ArchiveParts,
+  type ArchiveDependencies,
   archiveBytes,
   ExportFailed,
   exportArchive,
@@ -24,20 +24,20 @@ const ALICES_REPOSITORIES = { 'alice/blog': 'one', 'alice/site': 'one' }
 async function setUp(
   t: TestContext,
   contents: Record<string, string> = ALICES_REPOSITORIES,
-  forge?: ArchiveParts['forge'],
+  forge?: ArchiveDependencies['forge'],
 ) {
   const exported = await exportScene(t, contents)
   const { db } = exported
-  const parts = { ...exported.parts, forge }
-  const entries = await listCatalogue(db)
+  const dependencies = { ...exported.dependencies, forge }
+  const entries = await listIndex(db)
   const owner = entries[0]!.owner
-  const repositories = await factsForViewer(db, { account: owner }, entries)
+  const repositories = await metadataForViewer(db, { account: owner }, entries)
   const results: string[] = []
   const runExport = (allowPartial = false, signal = new AbortController().signal) => {
     const onResult = (result: Parameters<typeof formatRepositoryResult>[0]) =>
       void results.push(formatRepositoryResult(result))
     const order = { owner, repositories, allowPartial, concurrency: 1, onResult }
-    return exportArchive(parts, order, signal)
+    return exportArchive(dependencies, order, signal)
   }
   return { ...exported, results, runExport }
 }
@@ -61,11 +61,11 @@ test('exports an archive without a migration, and the next export reuses its seg
 })
 
 test('a damaged segment fails the export, and the next export replaces it', async (t) => {
-  const { blobs, parts, runExport, results, keysInStore } = await setUp(t)
+  const { blobs, dependencies, runExport, results, keysInStore } = await setUp(t)
   const { signal } = new AbortController()
   const exportBytes = async () => {
     await using archive = await runExport()
-    return await collect(archiveBytes(parts, archive.plan, signal))
+    return await collect(archiveBytes(dependencies, archive.plan, signal))
   }
   await exportBytes()
   const [key] = await keysInStore()

@@ -12,26 +12,26 @@ import { DEFAULT_OPTIONS } from '../migrations/migration.ts'
 import { isFullyReused, type RepositoryRecords } from '../migrations/outcomes.ts'
 import { recordDamaged } from '../migrations/segment-check-store.ts'
 import { problemsOf, type SegmentProblems } from '../migrations/segment-store.ts'
-import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { fullNameOf, type RepositoryMetadata } from '../repositories/repository-metadata.ts'
 import { HostRequestFailed, HostUnavailable } from '../sources/host-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import type { ReuseParts } from './check-segments.ts'
+import type { ReuseDependencies } from './check-segments.ts'
 import type { SegmentMaker } from './make-segment.ts'
 import {
   contentsOfAll,
-  type MetadataWriterParts,
+  type MetadataWriterDependencies,
   writeMetadata,
 } from './metadata/write-metadata.ts'
 import { obtainSegment } from './obtain-segment.ts'
-import { obtainRecords, type RecordsParts } from './records/obtain-records.ts'
+import { obtainRecords, type RecordsDependencies } from './records/obtain-records.ts'
 import { failureOf, withName } from './seal-archive.ts'
 
-export interface ArchiveParts extends MetadataWriterParts, ReuseParts {
+export interface ArchiveDependencies extends MetadataWriterDependencies, ReuseDependencies {
   segments: SegmentMaker
   /** A directory for data that does not fit into memory. */
   scratch: string
   /** The forge that records are read from, if any. */
-  forge?: RecordsParts['forge'] | undefined
+  forge?: RecordsDependencies['forge'] | undefined
   /** Called when the forge requires a pause. */
   onWait?: (fullName: string, why: HostUnavailable) => void
 }
@@ -39,7 +39,7 @@ export interface ArchiveParts extends MetadataWriterParts, ReuseParts {
 export interface ArchiveOptions {
   /** The owner of the migration in the archive's records. */
   owner: Account
-  repositories: readonly RepositoryFacts[]
+  repositories: readonly RepositoryMetadata[]
   allowPartial: boolean
   /** The number of repositories that are exported at the same time. */
   concurrency: number
@@ -57,7 +57,10 @@ interface NotExportedResult {
   reason: string
 }
 
-export type RepositoryResult = { facts: RepositoryFacts } & (ExportedResult | NotExportedResult)
+export type RepositoryResult = { metadata: RepositoryMetadata } & (
+  | ExportedResult
+  | NotExportedResult
+)
 
 /** Disposing deletes the metadata and the manifest. The segments of repositories stay, so that the next export can reuse them. */
 interface ExportedArchive extends AsyncDisposable {
@@ -71,11 +74,15 @@ export class ExportFailed extends Error {
 
 /** Makes the same archive as a migration of these repositories, without a queue or a migration. */
 export async function exportArchive(
-  parts: ArchiveParts,
+  dependencies: ArchiveDependencies,
   options: ArchiveOptions,
   signal: AbortSignal,
 ): Promise<ExportedArchive> {
-  return seal(parts, { ...options, repositories: await exportAll(parts, options, signal) }, signal)
+  return seal(
+    dependencies,
+    { ...options, repositories: await exportAll(dependencies, options, signal) },
+    signal,
+  )
 }
 
 /**
@@ -83,34 +90,34 @@ export async function exportArchive(
  * when all are exported. Dispose each before the next is requested.
  */
 export async function* exportSeparately(
-  parts: ArchiveParts,
+  dependencies: ArchiveDependencies,
   options: ArchiveOptions,
   signal: AbortSignal,
-): AsyncGenerator<ExportedArchive & { facts: RepositoryFacts }> {
+): AsyncGenerator<ExportedArchive & { metadata: RepositoryMetadata }> {
   const { allowPartial } = options
-  for (const repository of await exportAll(parts, options, signal)) {
-    const { facts, reason } = repository
+  for (const repository of await exportAll(dependencies, options, signal)) {
+    const { metadata, reason } = repository
     if (reason !== null) continue
-    const exported = { owner: facts.owner, allowPartial, repositories: [repository] }
-    yield Object.assign(await seal(parts, exported, signal), { facts })
+    const exported = { owner: metadata.owner, allowPartial, repositories: [repository] }
+    yield Object.assign(await seal(dependencies, exported, signal), { metadata })
   }
 }
 
 /** Reads an archive of `exportArchive` or `exportSeparately`. Throws UserError if a segment is damaged. */
 export async function* archiveBytes(
-  parts: ArchiveParts,
+  dependencies: ArchiveDependencies,
   plan: ArchivePlan,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   try {
-    yield* readArchive(plan, parts.blobs, undefined, { signal })
+    yield* readArchive(plan, dependencies.blobs, undefined, { signal })
   } catch (error) {
-    await failDamaged(parts, error)
+    await failDamaged(dependencies, error)
   }
 }
 
 /** Records the segment of a SegmentDamaged error, so that the next export does not reuse it. Throws any other error unchanged. */
-async function failDamaged({ db, now }: ArchiveParts, error: unknown): Promise<never> {
+async function failDamaged({ db, now }: ArchiveDependencies, error: unknown): Promise<never> {
   if (!(error instanceof SegmentDamaged)) throw error
   await db.transaction().execute((tx) => recordDamaged(tx, [error.key], now()))
   const retry = 'Run the command again: it exports this data again'
@@ -123,20 +130,22 @@ interface ToSeal extends Pick<ArchiveOptions, 'owner' | 'allowPartial'> {
 
 /** Writes the metadata and the manifest of exported repositories. */
 async function seal(
-  parts: ArchiveParts,
+  dependencies: ArchiveDependencies,
   { owner, allowPartial, repositories }: ToSeal,
   signal: AbortSignal,
 ): Promise<ExportedArchive> {
   const options = { ...DEFAULT_OPTIONS, allowPartial }
-  const migration = { guid: randomUUID(), owner, options, createdAt: parts.now() }
-  const contents = await contentsOfAll(parts.db, repositories)
+  const migration = { guid: randomUUID(), owner, options, createdAt: dependencies.now() }
+  const contents = await contentsOfAll(dependencies.db, repositories)
   const covered = { migration, repositories, organizations: [], contents }
-  const written = writeMetadata(parts, covered, signal).catch((error) => failDamaged(parts, error))
+  const written = writeMetadata(dependencies, covered, signal).catch((error) =>
+    failDamaged(dependencies, error),
+  )
   const { all, metadata, manifest } = await written
   return {
     plan: planArchive(all),
     async [Symbol.asyncDispose]() {
-      for (const { key } of [metadata, manifest]) await parts.blobs.delete(key)
+      for (const { key } of [metadata, manifest]) await dependencies.blobs.delete(key)
     },
   }
 }
@@ -146,20 +155,25 @@ async function seal(
  * failed that must not be skipped, or if all were skipped.
  */
 async function exportAll(
-  parts: ArchiveParts,
+  dependencies: ArchiveDependencies,
   { repositories, allowPartial, concurrency, onResult }: ArchiveOptions,
   signal: AbortSignal,
 ): Promise<ExportedRepository[]> {
-  const since = parts.now()
+  const since = dependencies.now()
   const limits = { concurrency, signal }
-  const exported = await mapConcurrent(repositories, limits, async (facts, stop, position) => {
-    const { segmentKey, ...result } = await exportOne(parts, facts, { allowPartial, since }, stop)
+  const exported = await mapConcurrent(repositories, limits, async (metadata, stop, position) => {
+    const { segmentKey, ...result } = await exportOne(
+      dependencies,
+      metadata,
+      { allowPartial, since },
+      stop,
+    )
     const { records } = result
     const outcome = result.outcome === 'reused' ? 'exported' : result.outcome
     const reason = 'reason' in result ? result.reason : null
-    onResult({ facts, ...result })
+    onResult({ metadata, ...result })
     const missingLfs = 'reason' in result ? 0 : result.missingLfs
-    const exported = { position, facts, segmentKey, records, outcome, reason, missingLfs }
+    const exported = { position, metadata, segmentKey, records, outcome, reason, missingLfs }
     return exported satisfies ExportedRepository
   })
   const failure = failureOf(exported)
@@ -172,18 +186,20 @@ type StoredResult =
   | (NotExportedResult & { segmentKey: null; records: null })
 
 async function exportOne(
-  parts: ArchiveParts,
-  facts: RepositoryFacts,
+  dependencies: ArchiveDependencies,
+  metadata: RepositoryMetadata,
   { allowPartial, since }: { allowPartial: boolean; since: number },
   signal: AbortSignal,
 ): Promise<StoredResult> {
-  const { db, forge } = parts
+  const { db, forge } = dependencies
   try {
-    const records = forge ? await readRecords({ ...parts, forge }, facts, since, signal) : null
+    const records = forge
+      ? await readRecords({ ...dependencies, forge }, metadata, since, signal)
+      : null
     return await obtainSegment<StoredResult>(
-      parts,
+      dependencies,
       {
-        facts,
+        metadata,
         transact: (work) => db.transaction().execute(work),
         onObtained: async (tx, { segmentKey, reused }) => ({
           outcome: isFullyReused({ reused }, records) ? 'reused' : 'exported',
@@ -203,13 +219,13 @@ async function exportOne(
 
 /** Reads the records from the forge. Waits while it is unavailable, because there is no queue that could retry later. */
 async function readRecords(
-  parts: ArchiveParts & Pick<RecordsParts, 'forge'>,
-  facts: RepositoryFacts,
+  dependencies: ArchiveDependencies & Pick<RecordsDependencies, 'forge'>,
+  metadata: RepositoryMetadata,
   since: number,
   signal: AbortSignal,
 ): Promise<RepositoryRecords> {
   const options = {
-    repository: { owner: facts.owner.login, name: facts.name },
+    repository: { owner: metadata.owner.login, name: metadata.name },
     reader: 'export',
     task: randomUUID(),
     since,
@@ -219,17 +235,17 @@ async function readRecords(
   }
   for (;;) {
     try {
-      return await obtainRecords(parts, options, signal)
+      return await obtainRecords(dependencies, options, signal)
     } catch (error) {
       if (!(error instanceof HostUnavailable)) throw error
-      parts.onWait?.(fullNameOf(facts), error)
-      await sleep(Math.max(0, error.dueAt - parts.now()), undefined, { signal })
+      dependencies.onWait?.(fullNameOf(metadata), error)
+      await sleep(Math.max(0, error.dueAt - dependencies.now()), undefined, { signal })
     }
   }
 }
 
-export function formatRepositoryResult({ facts, ...result }: RepositoryResult): string {
-  const name = fullNameOf(facts)
+export function formatRepositoryResult({ metadata, ...result }: RepositoryResult): string {
+  const name = fullNameOf(metadata)
   if ('reason' in result)
     return escapeForTerminal(`${result.outcome}: ${withName(name, result.reason)}`)
   const { outcome, warning, records } = result

@@ -13,7 +13,7 @@ import { cancelMigration } from '../migrations/end-migration.ts'
 import { migrationById } from '../migrations/export-store.ts'
 import { heldLocks, releaseLocks } from '../migrations/lock-store.ts'
 import { BEGIN_EXPORT, batchOfMigration } from '../migrations/migration.ts'
-import { syncCatalogue } from '../repositories/sync.ts'
+import { syncAllRepositories } from '../repositories/sync.ts'
 import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
 import { exportHandlers } from './export-migration.ts'
 
@@ -52,12 +52,12 @@ onEachEngine('a migration begins', (engine, testOnSqlite) => {
 
   test('with the proof of the last examination, and keeps that of a new one', async (t) => {
     const { host, start, work } = await exportScene(t, REPOSITORIES, engine)
-    for (const stamp of ['first', 'second', undefined, 'last']) {
-      host.stamp = stamp
+    for (const changeToken of ['first', 'second', undefined, 'last']) {
+      host.changeToken = changeToken
       await start(['alice/site'])
       await work()
     }
-    assert.deepEqual(host.lastStamps, ['first', 'second', undefined])
+    assert.deepEqual(host.lastChangeTokens, ['first', 'second', undefined])
   })
 
   test('however often its worker dies, and then leaves repositories to their own jobs', async (t) => {
@@ -89,11 +89,11 @@ onEachEngine('a migration begins', (engine, testOnSqlite) => {
   })
 
   test('without segments that are swept meanwhile', async (t) => {
-    const { db, queue, parts, start, work } = await exportScene(t, REPOSITORIES, engine)
+    const { db, queue, dependencies, start, work } = await exportScene(t, REPOSITORIES, engine)
     await start(NAMES)
     await work()
     const id = await start(NAMES)
-    const begin = exportHandlers(parts)[BEGIN_EXPORT]!
+    const begin = exportHandlers(dependencies)[BEGIN_EXPORT]!
     await begin.run(
       { id: '', kind: BEGIN_EXPORT, payload: { migrationId: id }, failures: 0 },
       {
@@ -234,13 +234,13 @@ test('an error of the host is retried, and finally fails the migration', async (
 })
 
 test('a migration that is cancelled while it begins is not exported', async (t) => {
-  const { db, host, start, work, parts } = await exportScene(t, REPOSITORIES)
+  const { db, host, start, work, dependencies } = await exportScene(t, REPOSITORIES)
   await start(NAMES)
   await work()
   const id = await start(NAMES)
   host.onRead = async () => {
     host.onRead = async () => {}
-    await cancelMigration(parts, await migrationById(db, id))
+    await cancelMigration(dependencies, await migrationById(db, id))
   }
   await work()
   assert.deepEqual(await endOf(db, id), { state: 'failed', reason: 'cancelled' })
@@ -248,11 +248,11 @@ test('a migration that is cancelled while it begins is not exported', async (t) 
 })
 
 test('a repository that the owner of the migration may no longer read is not reused', async (t) => {
-  const { db, host, start, work, parts } = await exportScene(t, {})
+  const { db, host, start, work, dependencies } = await exportScene(t, {})
   host.collaborators = ['bob']
   for (const [fullName, content] of Object.entries(REPOSITORIES))
     host.contents.set(fullName, content)
-  await syncCatalogue(parts)
+  await syncAllRepositories(dependencies)
   await start(NAMES, {}, 'bob')
   await work()
   const id = await start(NAMES, {}, 'bob')

@@ -39,13 +39,13 @@ test('the log warns of a partial export and names each skipped repository once',
 })
 
 test('the log and the manifest name repositories that a retry leaves out', async (t) => {
-  const { db, host, parts, start, work, logged, archive } = await scene(t)
+  const { db, host, dependencies, start, work, logged, archive } = await scene(t)
   const id = await start(NAMES)
   await work()
   host.contents.delete('alice/blog')
   const limits = { maxUnfinished: 99, lockTtlMs: 60_000 }
   const migration = await migrationById(db, id)
-  const retry = { ...parts, ...limits }
+  const retry = { ...dependencies, ...limits }
   const again = { allowPartial: true }
   const retried = await retryMigration(retry, { owner: migration.owner }, migration, again)
   await work()
@@ -97,10 +97,10 @@ test('the log names a repository that failed after several attempts', async (t) 
 })
 
 test('the log says that a migration was cancelled, not that it failed', async (t) => {
-  const { db, host, parts, start, work, logged } = await scene(t)
+  const { db, host, dependencies, start, work, logged } = await scene(t)
   const id = await start(NAMES)
   host.onMake = async () => {
-    await cancelMigration(parts, await migrationById(db, id))
+    await cancelMigration(dependencies, await migrationById(db, id))
   }
   await work()
   assert.deepEqual(logged, ['info: migration 1 of alice was cancelled'])

@@ -15,10 +15,10 @@ import { createDiskBlobStore } from '../blobs/disk.ts'
 import { cancelMigration } from '../migrations/end-migration.ts'
 import { migrationById } from '../migrations/export-store.ts'
 import { releaseAllJobs } from '../queue/embedded.ts'
-import { syncCatalogue } from '../repositories/sync.ts'
+import { syncAllRepositories } from '../repositories/sync.ts'
 import { Unreadable } from '../sources/unreadable.ts'
+import { sweepOrphans } from './blob-store-owner.ts'
 import { exportHandlers } from './export-migration.ts'
-import { sweepOrphans } from './own-store.ts'
 
 const SITE = { 'alice/site': 'one' }
 const TWO = { ...SITE, 'alice/blog': 'one' }
@@ -102,11 +102,11 @@ test('a renamed repository is not read under its old name', async (t) => {
 })
 
 test('a repository of a renamed account is not read from the account that has its login now', async (t) => {
-  const { db, host, parts, start, work } = await exportScene(t, SITE)
+  const { db, host, dependencies, start, work } = await exportScene(t, SITE)
   const id = await start(['alice/site'])
   const bob = { login: 'bob', login_key: 'bob' }
   await db.updateTable('accounts').set(bob).where('login', '=', 'alice').execute()
-  await syncCatalogue(parts)
+  await syncAllRepositories(dependencies)
   host.contents.set('alice/site', 'of another alice')
   await work()
   assert.deepEqual(await outcomesByName(db, id), {
@@ -116,10 +116,10 @@ test('a repository of a renamed account is not read from the account that has it
 })
 
 test('a repository that the owner may no longer read fails and is not examined', async (t) => {
-  const { db, host, parts, start, work } = await exportScene(t, {})
+  const { db, host, dependencies, start, work } = await exportScene(t, {})
   host.collaborators = ['bob']
   host.contents.set('alice/site', 'one')
-  await syncCatalogue(parts)
+  await syncAllRepositories(dependencies)
   const id = await start(['alice/site'], {}, 'bob')
   await db.deleteFrom('collaborators').execute()
   await work()
@@ -129,10 +129,10 @@ test('a repository that the owner may no longer read fails and is not examined',
 })
 
 test('a cancelled migration stops its exports and records nothing', async (t) => {
-  const { db, host, parts, start, work, keysInStore, errors } = await exportScene(t, TWO)
+  const { db, host, dependencies, start, work, keysInStore, errors } = await exportScene(t, TWO)
   const id = await start(NAMES)
   host.onMake = async (_fullName, signal) => {
-    await cancelMigration(parts, await migrationById(db, id))
+    await cancelMigration(dependencies, await migrationById(db, id))
     assert.equal(signal.aborted, true)
   }
   await work()
@@ -194,13 +194,16 @@ test('jobs wait for an unavailable store as long as it takes', async (t) => {
 })
 
 test('jobs wait while the store is not mounted, and write nothing there', async (t) => {
-  const { db, host, blobs, clock, errors, queue, parts, start, work } = await exportScene(t, TWO)
+  const { db, host, blobs, clock, errors, queue, dependencies, start, work } = await exportScene(
+    t,
+    TWO,
+  )
   await start(['alice/site'])
   await work()
   const mountPoint = createDiskBlobStore(join(await temporaryFolder(t), 'blobs'))
   const id = await start(['alice/blog'])
   const made = host.segmentsMade.length
-  const working = queue.work(exportHandlers({ ...parts, blobs: mountPoint }), {
+  const working = queue.work(exportHandlers({ ...dependencies, blobs: mountPoint }), {
     concurrency: 1,
     onError: (error) => errors.push(String(error)),
   })

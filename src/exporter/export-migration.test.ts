@@ -16,7 +16,7 @@ import { startMigration } from '../migrations/start-migration.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
 import { readChecks } from '../repositories/check-store.ts'
-import { syncCatalogue } from '../repositories/sync.ts'
+import { syncAllRepositories } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { exportHandlers } from './export-migration.ts'
 import { createSegmentMaker } from './make-segment.ts'
@@ -35,9 +35,9 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const blobs = createDiskBlobStore(join(folder, 'blobs'))
   const queue = embeddedQueue({ db })
-  const parts = { db, source, now: Date.now, blobs, queue }
+  const dependencies = { db, source, now: Date.now, blobs, queue }
   const handlers = exportHandlers({
-    ...parts,
+    ...dependencies,
     segments: createSegmentMaker({ source, blobs, scratchDirectory: folder }),
     addresses: addressesFrom({
       baseUrl: URL_BASE,
@@ -48,13 +48,13 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     generator: 'godwit test',
     scratch: folder,
     forge: undefined,
-    rights: undefined,
+    permissionsRefresher: undefined,
     archiveTtlMs: 60_000,
     segmentCheckAgeMs: 60_000,
     isComposed: false,
     log: { info() {}, warn() {}, error() {} },
   })
-  await syncCatalogue(parts)
+  await syncAllRepositories(dependencies)
   const stateOf = async (id: number) => (await migrationById(db, id)).state
   const bob = { owner: await ensureAccount(db, 'bob', 0) }
   return {
@@ -63,7 +63,8 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
       const repositories = ['alice/secret', 'alice/open']
       const options = { ...DEFAULT_OPTIONS, allowPartial: true }
       const order = { maxUnfinished: 9, lockTtlMs: 60_000 }
-      return (await startMigration({ ...parts, ...order }, bob, { repositories, options })).id
+      return (await startMigration({ ...dependencies, ...order }, bob, { repositories, options }))
+        .id
     },
     async untilExported(id: number) {
       const working = queue.work(handlers, {
@@ -79,7 +80,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     async dismissBob() {
       for (const name of ['alice/secret', 'alice/open'])
         await host.git(['config', '--unset-all', 'godwit.collaborator'], { dir: host.path(name) })
-      await syncCatalogue(parts)
+      await syncAllRepositories(dependencies)
     },
   }
 }

@@ -19,7 +19,7 @@ onEachEngine('many small repositories', (engine, testOnSqlite) => {
     const [first] = NAMES
     await start([first!])
     await work()
-    // The catalogue says that it has changed since.
+    // The repository index says that it has changed since.
     await db.updateTable('repositories').set({ synced_at: Number.MAX_SAFE_INTEGER }).execute()
     const kept = (await keysInStore()).length
     const id = await start(NAMES, { allowPartial: true })
@@ -45,9 +45,9 @@ onEachEngine('many small repositories', (engine, testOnSqlite) => {
   })
 
   testOnSqlite('get jobs of their own after a failure', async (t) => {
-    const { db, host, queue, parts, start } = await exportScene(t, REPOSITORIES, engine)
+    const { db, host, queue, dependencies, start } = await exportScene(t, REPOSITORIES, engine)
     const payload = { migrationId: await start(NAMES), positions: [7, 9] }
-    const { run } = exportHandlers(parts)[EXPORT_SMALL_REPOSITORIES]!
+    const { run } = exportHandlers(dependencies)[EXPORT_SMALL_REPOSITORIES]!
     const { signal } = new AbortController()
     await run(
       { id: '', kind: EXPORT_SMALL_REPOSITORIES, payload, failures: 1 },

@@ -16,20 +16,20 @@ import { recordExported, recordProgress } from '../migrations/outcome-store.ts'
 import { findSegments, fingerprintsOf, insertSegments } from '../migrations/segment-store.ts'
 import type { Job, Queue, Run } from '../queue/queue.ts'
 import { deleteFailedChecks } from '../repositories/check-store.ts'
-import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { fullNameOf, type RepositoryMetadata } from '../repositories/repository-metadata.ts'
 import type { MadeSegment, SegmentMaker } from './make-segment.ts'
 
-interface Parts {
+interface GroupExportDependencies {
   db: Db
   blobs: BlobStore
   queue: Queue
   segments: SegmentMaker
   now: () => number
   /** Undefined if no forge is configured. */
-  rights: object | undefined
+  permissionsRefresher: object | undefined
 }
 
-/** The size in the catalogue decides. It may be wrong: then a job takes longer. */
+/** The size in the repository index decides. It may be wrong: then a job takes longer. */
 const MAX_SMALL_BYTES = 256 * 1024
 const MAX_PER_JOB = 32
 /** Fewer jobs would leave workers idle at the end of a migration. */
@@ -55,7 +55,7 @@ export async function enqueueExports(
 
 /** Enqueues a job of its own for each of the repositories. */
 export async function enqueueEach(
-  { queue }: Pick<Parts, 'queue'>,
+  { queue }: Pick<GroupExportDependencies, 'queue'>,
   tx: Db,
   { migrationId, positions }: SmallExportsTask,
 ): Promise<void> {
@@ -66,7 +66,7 @@ export async function enqueueEach(
 
 interface MadeExport {
   position: number
-  facts: RepositoryFacts
+  metadata: RepositoryMetadata
   segment: MadeSegment
   bytes: number
   startedAt: number
@@ -81,15 +81,16 @@ const CONCURRENCY = 4
  * it is not known which of them caused it, and all if a forge was configured meanwhile.
  */
 export async function exportSmallRepositories(
-  parts: Parts,
+  dependencies: GroupExportDependencies,
   { payload, failures }: Job,
   run: Run,
 ): Promise<void> {
-  const { db, blobs, queue, now } = parts
+  const { db, blobs, queue, now } = dependencies
   const task = payload as SmallExportsTask
   const { migrationId, positions } = task
-  if (failures > 0 || parts.rights) return run.finish((tx) => enqueueEach(parts, tx, task))
-  const made = await makeSegments(parts, task, run.signal)
+  if (failures > 0 || dependencies.permissionsRefresher)
+    return run.finish((tx) => enqueueEach(dependencies, tx, task))
+  const made = await makeSegments(dependencies, task, run.signal)
   const stored = await findSegments(
     db,
     made.map(({ segment }) => segment.fingerprint),
@@ -99,14 +100,17 @@ export async function exportSmallRepositories(
   const unused = new Set(made.map(({ segment }) => segment.key))
   await run.finish(async (tx) => {
     const others = positions.filter((position) => !ended.has(position))
-    await enqueueEach(parts, tx, { migrationId, positions: others })
+    await enqueueEach(dependencies, tx, { migrationId, positions: others })
     if (fresh.length === 0) return
-    const segments = fresh.map(({ segment, facts }) => ({ ...segment, repositoryId: facts.id }))
+    const segments = fresh.map(({ segment, metadata }) => ({
+      ...segment,
+      repositoryId: metadata.id,
+    }))
     const keys = await insertSegments(tx, segments, now())
     for (const key of keys) unused.delete(key)
     await deleteFailedChecks(
       tx,
-      fresh.map(({ facts }) => fullNameOf(facts)),
+      fresh.map(({ metadata }) => fullNameOf(metadata)),
     )
     const exported = fresh.map((each, at) => ({ ...each, segmentKey: keys[at]!, reused: false }))
     const remaining = await recordExported(tx, migrationId, exported, now())
@@ -119,23 +123,23 @@ export async function exportSmallRepositories(
 
 /** Returns the repositories whose segments could be made, in the order in which they ended. */
 async function makeSegments(
-  { db, segments, now }: Parts,
+  { db, segments, now }: GroupExportDependencies,
   { migrationId, positions }: SmallExportsTask,
   signal: AbortSignal,
 ): Promise<MadeExport[]> {
   const { repositories } = await repositoriesToExport(db, migrationId, positions)
   const storedFingerprints = await fingerprintsOf(
     db,
-    repositories.map(({ facts }) => facts.id),
+    repositories.map(({ metadata }) => metadata.id),
   )
   const made: MadeExport[] = []
   const limits = { concurrency: CONCURRENCY, signal }
-  await mapConcurrent(repositories, limits, async ({ facts, refusal }, stop, at) => {
+  await mapConcurrent(repositories, limits, async ({ metadata, refusal }, stop, at) => {
     if (refusal !== undefined) return
     const position = positions[at]!
     const startedAt = now()
     const options = {
-      repository: { owner: facts.owner.login, name: facts.name },
+      repository: { owner: metadata.owner.login, name: metadata.name },
       key: randomUUID(),
       lastVerified: undefined,
       storedFingerprints,
@@ -148,7 +152,7 @@ async function makeSegments(
         const written = { ...progress, startedAt, now: now() }
         recordProgress(db, { migrationId, position }, written).catch(() => {})
       })
-      if (segment) made.push({ position, facts, segment, bytes, startedAt, finishedAt: now() })
+      if (segment) made.push({ position, metadata, segment, bytes, startedAt, finishedAt: now() })
     } catch {
       // Its own job reports the reason, or retries.
       stop.throwIfAborted()

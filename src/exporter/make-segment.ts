@@ -76,23 +76,29 @@ export interface SegmentProgress extends Examined {
   bytesDone: number
 }
 
-interface MakerParts {
+interface MakerDependencies {
   source: Source
   blobs: BlobStore
   /** The directory of snapshots. If it is on the filesystem of the repositories, snapshots consist of links instead of copies. */
   scratchDirectory: string
 }
 
-export function createSegmentMaker(parts: MakerParts): SegmentMaker {
-  const { source, blobs } = parts
+export function createSegmentMaker(dependencies: MakerDependencies): SegmentMaker {
+  const { source, blobs } = dependencies
   return {
     examine: (repositories, signal) =>
       Array.fromAsync(repositories, async ({ last, ...repository }) => {
         try {
-          const isProven = last.stamp && (await source.isUnchanged(repository, last.stamp))
+          const isProven =
+            last.changeToken && (await source.isUnchanged(repository, last.changeToken))
           const found = isProven ? last : await source.examine(repository, signal)
-          const { fingerprint, bytes, stamp } = found
-          return { fingerprint, bytes, stamp, storedLength: await storedLength(blobs, last.key) }
+          const { fingerprint, bytes, changeToken } = found
+          return {
+            fingerprint,
+            bytes,
+            changeToken,
+            storedLength: await storedLength(blobs, last.key),
+          }
         } catch {
           return undefined
         }
@@ -110,14 +116,20 @@ export function createSegmentMaker(parts: MakerParts): SegmentMaker {
         onProgress({ fingerprint, bytes, bytesDone: Math.floor(bytes * share) })
       }
       report(0)
-      const segment = await writeRepository(parts, options, examination, countWork(report), signal)
+      const segment = await writeRepository(
+        dependencies,
+        options,
+        examination,
+        countWork(report),
+        signal,
+      )
       return { fingerprint, bytes, segment }
     },
   }
 }
 
 async function writeRepository(
-  { source, blobs, scratchDirectory }: MakerParts,
+  { source, blobs, scratchDirectory }: MakerDependencies,
   { key, lastVerified, mayBeInMemory = false }: SegmentOptions,
   examination: Examination,
   addWork: AddWork,
@@ -151,7 +163,7 @@ async function writeRepository(
       ...segment,
       fingerprint: snapshot.examination.fingerprint,
       bytes: snapshot.examination.bytes,
-      stamp: snapshot.examination.stamp,
+      changeToken: snapshot.examination.changeToken,
       contents: JSON.stringify(contentsOf(snapshot, missingLfs, files)),
       verified: JSON.stringify(verified),
       warning,
@@ -273,12 +285,12 @@ const DISCARDING_STORE = {
 
 /** Verifies a repository as its first export would. Rejects with Unreadable if an export would fail; a warning does not prevent one. */
 export async function checkRepository(
-  parts: Omit<MakerParts, 'blobs'>,
+  dependencies: Omit<MakerDependencies, 'blobs'>,
   repository: RepositoryName,
   signal: AbortSignal,
 ) {
   const blobs = DISCARDING_STORE as unknown as BlobStore
-  const maker = createSegmentMaker({ ...parts, blobs })
+  const maker = createSegmentMaker({ ...dependencies, blobs })
   const options = { repository, key: 'check', lastVerified: undefined, storedFingerprints: [] }
   const { bytes, segment } = await maker.make(options, signal, () => {})
   return { bytes, warning: segment!.warning }

@@ -3,12 +3,12 @@ import { type TestContext, test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { findSegments, lastVerified } from '../migrations/segment-store.ts'
-import type { RepositoryFacts } from '../repositories/facts.ts'
+import type { RepositoryMetadata } from '../repositories/repository-metadata.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import type { SegmentMaker } from './make-segment.ts'
 import { type Obtained, obtainSegment } from './obtain-segment.ts'
 
-const FACTS = { id: 7, name: 'site', owner: { login: 'alice' } } as RepositoryFacts
+const METADATA = { id: 7, name: 'site', owner: { login: 'alice' } } as RepositoryMetadata
 
 /** Obtains segments from a fake maker, which reads no repository: `state.fingerprint` is what it finds. */
 async function setUp(t: TestContext, engine: 'sqlite' | 'postgres') {
@@ -47,7 +47,7 @@ async function setUp(t: TestContext, engine: 'sqlite' | 'postgres') {
     delete: async (key: string) => void state.deleted.push(key),
     size: async () => 1,
   }
-  const parts = {
+  const dependencies = {
     db,
     blobs: blobs as Partial<BlobStore> as BlobStore,
     segments: maker as SegmentMaker,
@@ -57,9 +57,9 @@ async function setUp(t: TestContext, engine: 'sqlite' | 'postgres') {
   const aborter = new AbortController()
   const obtain = (onObtained = async (obtained: Obtained) => obtained) =>
     obtainSegment<Obtained>(
-      parts,
+      dependencies,
       {
-        facts: FACTS,
+        metadata: METADATA,
         transact: async (work) => {
           await state.onTransaction()
           return db.transaction().execute(work)

@@ -6,11 +6,11 @@ import {
   lastVerified,
   markSegmentsUsed,
 } from '../migrations/segment-store.ts'
-import type { RepositoryFacts } from '../repositories/facts.ts'
-import { findReusable, type ReuseParts } from './check-segments.ts'
+import type { RepositoryMetadata } from '../repositories/repository-metadata.ts'
+import { findReusable, type ReuseDependencies } from './check-segments.ts'
 import type { SegmentMaker, SegmentProgress } from './make-segment.ts'
 
-interface ObtainParts extends ReuseParts {
+interface ObtainDependencies extends ReuseDependencies {
   segments: SegmentMaker
 }
 
@@ -22,7 +22,7 @@ export interface Obtained {
 }
 
 interface ObtainOptions<T> {
-  facts: RepositoryFacts
+  metadata: RepositoryMetadata
   /** Runs `work` in a transaction. */
   transact(work: (tx: Db) => Promise<T>): Promise<T>
   /** Records the result in the transaction that takes the segment into use. */
@@ -36,15 +36,15 @@ interface ObtainOptions<T> {
  * fingerprints of its stored segments, so that it need not be examined twice. Bytes are written first, then the row.
  */
 export async function obtainSegment<T>(
-  parts: ObtainParts,
-  { facts, transact, onObtained, onProgress }: ObtainOptions<T>,
+  dependencies: ObtainDependencies,
+  { metadata, transact, onObtained, onProgress }: ObtainOptions<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const { db, blobs, now } = parts
-  const { id, owner, name } = facts
+  const { db, blobs, now } = dependencies
+  const { id, owner, name } = metadata
   // A stored segment that turns out to be damaged is no longer listed, so a second pass makes a new one.
   for (;;) {
-    const { segment, fingerprint, bytes } = await parts.segments.make(
+    const { segment, fingerprint, bytes } = await dependencies.segments.make(
       {
         repository: { owner: owner.login, name },
         key: randomUUID(),
@@ -56,7 +56,7 @@ export async function obtainSegment<T>(
     )
     // Called for a new segment as well: it records a damaged segment with the same fingerprint, perhaps of a deleted repository, as
     // damaged. Otherwise `insertSegment` would return that one instead of inserting the new one.
-    const storedKey = await findReusable(parts, segment?.fingerprint ?? fingerprint, signal)
+    const storedKey = await findReusable(dependencies, segment?.fingerprint ?? fingerprint, signal)
     if (segment) {
       let segmentKey = segment.key
       const ended = await transact(async (tx) => {

@@ -41,13 +41,13 @@ export async function readDigest(
     return { length, sha256: sha256.digest('hex') }
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof RangeError || isBlobLost(error)) return undefined
+    if (error instanceof RangeError || isBlobMissing(error)) return undefined
     throw error
   }
 }
 
 /** Whether a blob is missing, or its disk cannot read it. */
-export const isBlobLost = (error: unknown): boolean =>
+export const isBlobMissing = (error: unknown): boolean =>
   error instanceof BlobNotFound || hasCode(error, ...READ_ERRORS)
 
 /** Returns the length of a blob, or undefined if it is missing. */

@@ -143,9 +143,9 @@ test('lost segments fail the migration, and a retry exports them again', async (
   const second = await start(NAMES)
   await work()
   host.onMake = async () => {}
-  const lost = 'its exported data was lost; retry the migration to export it again'
-  assert.deepEqual(await endOf(db, second), { state: 'failed', reason: `alice/site: ${lost}` })
-  const ends = { 'alice/site': `failed: ${lost}`, 'alice/blog': 'exported' }
+  const missing = 'its exported data was lost; retry the migration to export it again'
+  assert.deepEqual(await endOf(db, second), { state: 'failed', reason: `alice/site: ${missing}` })
+  const ends = { 'alice/site': `failed: ${missing}`, 'alice/blog': 'exported' }
   assert.deepEqual(await outcomesByName(db, second), ends)
   assert.deepEqual(await countsOf(db, second), { exported: 1, reused: 0, skipped: 0, failed: 1 })
   const third = await start(NAMES)

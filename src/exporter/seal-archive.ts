@@ -12,20 +12,20 @@ import {
 } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
 import { lockScope } from '../migrations/migration-store.ts'
-import type { LostRepository } from '../migrations/outcome-store.ts'
+import type { RepositoryWithMissingBlobs } from '../migrations/outcome-store.ts'
 import { ArchiveQuotaExceeded, requireQuota } from '../migrations/quota.ts'
 import { type CheckedSegment, insertSegment } from '../migrations/segment-store.ts'
 import type { Queue } from '../queue/queue.ts'
-import { fullNameOf } from '../repositories/facts.ts'
+import { fullNameOf } from '../repositories/repository-metadata.ts'
 import {
   contentsOfAll,
-  type MetadataWriterParts,
+  type MetadataWriterDependencies,
   segmentKeysOf,
   writeMetadata,
 } from './metadata/write-metadata.ts'
 import { storedLength } from './read-digest.ts'
 
-export interface SealParts extends MetadataWriterParts {
+export interface SealDependencies extends MetadataWriterDependencies {
   queue: Queue
   archiveTtlMs: number
   /** The quota of archives of owners without one of their own; none by default. */
@@ -39,7 +39,7 @@ type Sealed =
   | { record(tx: Db): Promise<void> }
   | {
       reason: string
-      lost?: readonly LostRepository[]
+      missing?: readonly RepositoryWithMissingBlobs[]
       /** Keys of segments that are not kept for a retry. */
       dropped?: readonly string[]
     }
@@ -49,11 +49,11 @@ type Sealed =
  * list of all segments.
  */
 export async function sealArchive(
-  parts: SealParts,
+  dependencies: SealDependencies,
   migration: Migration,
   signal: AbortSignal,
 ): Promise<Sealed> {
-  const { db, now, archiveTtlMs } = parts
+  const { db, now, archiveTtlMs } = dependencies
   const repositories = await exportedRepositories(db, migration)
   const reason = failureOf(repositories)
   if (reason) return { reason }
@@ -64,19 +64,20 @@ export async function sealArchive(
   const old = [...contents.segments.values()].filter(
     ({ lastUsedAt, damagedAt }) => lastUsedAt < since || damagedAt !== null,
   )
-  const lost = await lostSegments(parts.blobs, old, signal)
-  if (lost.length > 0) return lostResult(repositories, new Set(lost.map(({ key }) => key)))
+  const missing = await findMissingSegments(dependencies.blobs, old, signal)
+  if (missing.length > 0)
+    return missingBlobsResult(repositories, new Set(missing.map(({ key }) => key)))
   const covered = { migration, repositories, organizations, contents, viewer: migration.owner }
-  const archive = await writeMetadata(parts, covered, signal).catch((error: unknown) => {
+  const archive = await writeMetadata(dependencies, covered, signal).catch((error: unknown) => {
     if (error instanceof SegmentDamaged) return { damaged: error.key }
     throw error
   })
-  if ('damaged' in archive) return lostResult(repositories, new Set([archive.damaged]))
+  if ('damaged' in archive) return missingBlobsResult(repositories, new Set([archive.damaged]))
   const plan = planArchive(archive.all)
-  const { blobs } = parts
+  const { blobs } = dependencies
   const ownKeys = [archive.metadata.key, archive.manifest.key]
   const requireSpace = (db: Db) =>
-    requireQuota(db, migration, plan.length, parts.maxArchiveBytes).catch(async (error) => {
+    requireQuota(db, migration, plan.length, dependencies.maxArchiveBytes).catch(async (error) => {
       for (const key of ownKeys) await blobs.delete(key)
       throw error
     })
@@ -88,7 +89,9 @@ export async function sealArchive(
   }
   const key = randomUUID()
   const isComposed =
-    parts.isComposed && isComposing(blobs) && (await composeArchive(plan, blobs, key, { signal }))
+    dependencies.isComposed &&
+    isComposing(blobs) &&
+    (await composeArchive(plan, blobs, key, { signal }))
   if (isComposed) ownKeys.push(key)
   return {
     async record(tx) {
@@ -99,7 +102,7 @@ export async function sealArchive(
         await insertSegment(tx, segment, now())
       }
       const expiresAt = now() + archiveTtlMs
-      await endMigration(parts, tx, migration.id, 'exported', {
+      await endMigration(dependencies, tx, migration.id, 'exported', {
         archive: {
           bytes: plan.length,
           incomplete: repositories.filter(({ missingLfs }) => missingLfs > 0).length,
@@ -113,18 +116,24 @@ export async function sealArchive(
   }
 }
 
-const LOST_REASON = 'its exported data was lost; retry the migration to export it again'
+const MISSING_BLOBS_REASON = 'its exported data was lost; retry the migration to export it again'
 
-function lostResult(
+function missingBlobsResult(
   repositories: readonly ExportedRepository[],
   keys: ReadonlySet<string>,
 ): Sealed {
-  const lost = repositories
+  const missing = repositories
     .map((each) => ({ ...each, segmentKeys: segmentKeysOf(each).filter((key) => keys.has(key)) }))
     .filter(({ segmentKeys }) => segmentKeys.length > 0)
   return {
-    reason: lost.map(({ facts }) => withName(fullNameOf(facts), LOST_REASON)).join('\n'),
-    lost: lost.map(({ position, segmentKeys }) => ({ position, segmentKeys, reason: LOST_REASON })),
+    reason: missing
+      .map(({ metadata }) => withName(fullNameOf(metadata), MISSING_BLOBS_REASON))
+      .join('\n'),
+    missing: missing.map(({ position, segmentKeys }) => ({
+      position,
+      segmentKeys,
+      reason: MISSING_BLOBS_REASON,
+    })),
   }
 }
 
@@ -155,7 +164,9 @@ export function failureOf(repositories: readonly ExportedRepository[]): string |
   if (notExported.length === 0) return undefined
   const hasFailed = notExported.some(({ outcome }) => outcome === 'failed')
   if (!hasFailed && notExported.length < repositories.length) return undefined
-  return notExported.map(({ facts, reason }) => withName(fullNameOf(facts), reason!)).join('\n')
+  return notExported
+    .map(({ metadata, reason }) => withName(fullNameOf(metadata), reason!))
+    .join('\n')
 }
 
 /** Adds the name of the repository to a reason. Reasons from the source begin with it already, or with that of the wiki. */
@@ -171,16 +182,16 @@ const LENGTH_TRUSTED_MS = 60_000
  * Returns the segments that are recorded as damaged, missing in the store, or stored with another length, which may happen after the
  * database or the store was restored from a backup. An archive with such segments could not be downloaded.
  */
-export async function lostSegments(
+export async function findMissingSegments(
   blobs: BlobStore,
   segments: readonly CheckedSegment[],
   signal: AbortSignal,
 ): Promise<CheckedSegment[]> {
-  const areLost = await mapConcurrent(
+  const areMissing = await mapConcurrent(
     segments,
     { concurrency: LENGTH_CHECK_CONCURRENCY, signal },
     async ({ key, length, damagedAt }) =>
       damagedAt !== null || (await storedLength(blobs, key)) !== length,
   )
-  return segments.filter((_, at) => areLost[at])
+  return segments.filter((_, at) => areMissing[at])
 }

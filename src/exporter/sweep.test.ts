@@ -8,9 +8,9 @@ import { exportScene, outcomesByName, sweep } from '../../test/support/export-sc
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import { archiveSegments } from '../migrations/archive-store.ts'
 import { migrationById } from '../migrations/export-store.ts'
-import { claimBlobStore, ownerKey, ownStoreProbe, sweepOrphans } from './own-store.ts'
+import { claimBlobStore, ownerKey, storeOwnerProbe, sweepOrphans } from './blob-store-owner.ts'
 import { sweepScratch } from './scratch.ts'
-import { lostSegments } from './seal-archive.ts'
+import { findMissingSegments } from './seal-archive.ts'
 
 const REPOSITORIES = { 'alice/site': 'one', 'alice/blog': 'one' }
 const HOUR = 3_600_000
@@ -21,30 +21,30 @@ async function scene(t: TestContext, engine?: Engine) {
   const { db, blobs, clock, start, work } = exported
   const id = await start(['alice/site'])
   await work()
-  const parts = { db, blobs, now: () => clock.now, segmentTtlMs: HOUR }
+  const dependencies = { db, blobs, now: () => clock.now, segmentTtlMs: HOUR }
   const advanceClock = (ms: number) => {
     clock.now += ms
   }
-  return { ...exported, id, parts, advanceClock }
+  return { ...exported, id, dependencies, advanceClock }
 }
 
 onEachEngine('the sweep', (engine, testOnSqlite) => {
   testOnSqlite('removes an expired archive, and its segments an hour later', async (t) => {
-    const { db, id, parts, advanceClock, keysInStore } = await scene(t, engine)
-    await sweep(parts)
+    const { db, id, dependencies, advanceClock, keysInStore } = await scene(t, engine)
+    await sweep(dependencies)
     assert.equal((await keysInStore()).length, 3)
     advanceClock(60_000)
-    await sweep(parts)
+    await sweep(dependencies)
     assert.equal((await migrationById(db, id)).archiveExpiresAt, null)
     assert.equal((await keysInStore()).length, 1, 'the segment of the repository')
     advanceClock(HOUR + 1)
-    await sweep(parts)
+    await sweep(dependencies)
     assert.deepEqual(await keysInStore(), [])
     assert.deepEqual(await db.selectFrom('segments').select('key').execute(), [])
   })
 
   test('removes the rows of an archive and of a segment before their bytes', async (t) => {
-    const { db, id, parts, blobs, advanceClock } = await scene(t, engine)
+    const { db, id, dependencies, blobs, advanceClock } = await scene(t, engine)
     const deleted: string[] = []
     const watched: typeof blobs = {
       ...blobs,
@@ -57,19 +57,19 @@ onEachEngine('the sweep', (engine, testOnSqlite) => {
       },
     }
     advanceClock(60_000)
-    await sweep({ ...parts, blobs: watched })
+    await sweep({ ...dependencies, blobs: watched })
     assert.equal(deleted.length, 2, 'metadata and manifest')
     advanceClock(HOUR + 1)
-    await sweep({ ...parts, blobs: watched })
+    await sweep({ ...dependencies, blobs: watched })
     assert.equal(deleted.length, 3)
   })
 
   testOnSqlite('keeps the segments of a running migration', async (t) => {
-    const { parts, advanceClock, host, start, work, archive } = await scene(t, engine)
+    const { dependencies, advanceClock, host, start, work, archive } = await scene(t, engine)
     const id = await start(['alice/site', 'alice/blog'])
     host.onMake = async () => {
       advanceClock(2 * HOUR)
-      await sweep(parts)
+      await sweep(dependencies)
     }
     await work()
     const { files } = await archive(id)
@@ -77,11 +77,11 @@ onEachEngine('the sweep', (engine, testOnSqlite) => {
   })
 
   test('keeps a segment that is taken into use after it was listed', async (t) => {
-    const { db, parts, advanceClock, blobs, start, work, archive } = await scene(t, engine)
+    const { db, dependencies, advanceClock, blobs, start, work, archive } = await scene(t, engine)
     await start(['alice/blog'])
     await work()
     advanceClock(60_000)
-    await sweep(parts)
+    await sweep(dependencies)
     advanceClock(HOUR + 1)
     const deleted: string[] = []
     const names = ['alice/site', 'alice/blog']
@@ -96,7 +96,7 @@ onEachEngine('the sweep', (engine, testOnSqlite) => {
         await work()
       },
     }
-    await sweep({ ...parts, blobs: racing })
+    await sweep({ ...dependencies, blobs: racing })
     assert.equal(deleted.length, 1)
     const outcomes = Object.values(await outcomesByName(db, id))
     assert.deepEqual(outcomes.toSorted(), ['exported', 'reused'])
@@ -104,7 +104,7 @@ onEachEngine('the sweep', (engine, testOnSqlite) => {
   })
 
   test('removes old blobs without a row', async (t) => {
-    const { db, id, parts, blobs, keysInStore } = await scene(t, engine)
+    const { db, id, dependencies, blobs, keysInStore } = await scene(t, engine)
     const referenced = await keysInStore()
     await blobs.put('orphan', [Buffer.from('orphan')])
     await db
@@ -113,24 +113,26 @@ onEachEngine('the sweep', (engine, testOnSqlite) => {
       .where('id', '=', id)
       .execute()
     await blobs.put('composed', [Buffer.from('archive')])
-    await sweepOrphans({ ...parts, now: Date.now }, HOUR)
+    await sweepOrphans({ ...dependencies, now: Date.now }, HOUR)
     assert.equal((await keysInStore()).length, referenced.length + 2)
-    await sweepOrphans(parts, 0)
+    await sweepOrphans(dependencies, 0)
     assert.deepEqual(await keysInStore(), [...referenced, 'composed'].sort())
   })
 
   testOnSqlite('removes nothing from a store of another database', async (t) => {
-    const { parts, keysInStore } = await scene(t, engine)
-    await sweepOrphans(parts, 0)
+    const { dependencies, keysInStore } = await scene(t, engine)
+    await sweepOrphans(dependencies, 0)
     const there = await keysInStore()
     const { db } = await openDatabase(t, engine)
-    await assert.rejects(sweepOrphans({ ...parts, db }, 0), { name: 'StoreOwnedByAnotherDatabase' })
+    await assert.rejects(sweepOrphans({ ...dependencies, db }, 0), {
+      name: 'StoreOwnedByAnotherDatabase',
+    })
     assert.deepEqual(await keysInStore(), there)
-    await sweepOrphans(parts, 0)
+    await sweepOrphans(dependencies, 0)
   })
 
   testOnSqlite('lists a store that has the mark once', async (t) => {
-    const { parts, blobs, keysInStore } = await scene(t, engine)
+    const { dependencies, blobs, keysInStore } = await scene(t, engine)
     let listed = 0
     const counting: typeof blobs = {
       ...blobs,
@@ -141,30 +143,30 @@ onEachEngine('the sweep', (engine, testOnSqlite) => {
         }
       },
     }
-    await sweepOrphans({ ...parts, blobs: counting }, 0)
+    await sweepOrphans({ ...dependencies, blobs: counting }, 0)
     assert.equal(listed, (await keysInStore()).length + 1, 'all and the mark')
   })
 
   testOnSqlite(
     'marks no empty store if segments are recorded, unless they are lost for good',
     async (t) => {
-      const { db, parts } = await scene(t, engine)
+      const { db, dependencies } = await scene(t, engine)
       const empty = createDiskBlobStore(join(await temporaryFolder(t), 'blobs'))
       const missing = {
         name: 'StoreNotOwned',
         message: /^the store of archives is empty or another/,
       }
-      await assert.rejects(sweepOrphans({ ...parts, blobs: empty }, 0), missing)
-      await assert.rejects(ownStoreProbe(db, empty)(), missing)
+      await assert.rejects(sweepOrphans({ ...dependencies, blobs: empty }, 0), missing)
+      await assert.rejects(storeOwnerProbe(db, empty)(), missing)
       assert.deepEqual(await Array.fromAsync(empty.list()), [])
       await claimBlobStore(db, empty, { isLost: true })
-      await sweepOrphans({ ...parts, blobs: empty }, 0)
-      await ownStoreProbe(db, empty)()
+      await sweepOrphans({ ...dependencies, blobs: empty }, 0)
+      await storeOwnerProbe(db, empty)()
     },
   )
 
   test('accepts the mark that another process of the database adds meanwhile', async (t) => {
-    const { db, parts, blobs } = await scene(t, engine)
+    const { db, dependencies, blobs } = await scene(t, engine)
     const mark = await ownerKey(db)
     await blobs.delete(mark)
     const racing: typeof blobs = {
@@ -175,7 +177,7 @@ onEachEngine('the sweep', (engine, testOnSqlite) => {
         yield { key: mark, size: 0, modifiedAt: 0 }
       },
     }
-    await sweepOrphans({ ...parts, blobs: racing }, 0)
+    await sweepOrphans({ ...dependencies, blobs: racing }, 0)
   })
 })
 
@@ -183,13 +185,13 @@ test('segments with missing or truncated bytes are lost', async (t) => {
   const { db, id, blobs } = await scene(t)
   const segments = await archiveSegments(db, { id })
   const { signal } = new AbortController()
-  assert.deepEqual(await lostSegments(blobs, segments, signal), [])
+  assert.deepEqual(await findMissingSegments(blobs, segments, signal), [])
   await blobs.delete(segments[0]!.key)
   const longer = { ...segments[1]!, length: segments[1]!.length + 1 }
-  const lost = await lostSegments(blobs, [segments[0]!, longer, segments[2]!], signal)
-  assert.deepEqual(lost.map(({ key }) => key).sort(), [segments[0]!.key, longer.key].sort())
+  const missing = await findMissingSegments(blobs, [segments[0]!, longer, segments[2]!], signal)
+  assert.deepEqual(missing.map(({ key }) => key).sort(), [segments[0]!.key, longer.key].sort())
   const broken = { ...blobs, size: () => Promise.reject(new Error('I/O error')) }
-  await assert.rejects(lostSegments(broken, segments, signal), /I\/O error/)
+  await assert.rejects(findMissingSegments(broken, segments, signal), /I\/O error/)
 })
 
 test('old scratch directories are removed, and all of them with an age of 0', async (t) => {

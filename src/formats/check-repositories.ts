@@ -31,7 +31,7 @@ export interface CheckOptions {
   signal: AbortSignal
 }
 
-export interface ReaderParts extends Omit<CheckOptions, 'isWanted'> {
+export interface ReaderOptions extends Omit<CheckOptions, 'isWanted'> {
   /** `owner/name` of the repositories to read, in lower case. If empty, all are read. Content of others is not reported as lost. */
   wanted: ReadonlySet<string>
   report: Report

@@ -2,14 +2,14 @@ import type { ManifestLoss } from '../archive/manifest.ts'
 import type { GitRepository } from '../git/commits-and-refs.ts'
 import { GitFailed } from '../git/git-process.ts'
 import { LimitedLines, type Loss, Losses } from '../lib/findings.ts'
-import type { FactKind, FactsByKind } from '../records/fact-kinds.ts'
+import type { RecordKind, RecordsByKind } from '../records/record-kinds.ts'
 import type { Refs } from '../sources/refs.ts'
 import type { Snapshot } from '../sources/snapshot.ts'
 
 /**
  * The content of one input, or of several that `mergeReaders` merged. It is unpacked in a work directory on the file system of the
  * output, so everything can be read repeatedly and files can be linked or moved. The format of an input is recognized by its content,
- * never by its name. A reader of one format and a writer of another have only the facts of `records/` in common.
+ * never by its name. A reader of one format and a writer of another have only the records of `records/` in common.
  */
 export interface FormatReader {
   readonly summary: ContentSummary
@@ -25,13 +25,13 @@ export interface FormatReader {
    */
   repositories(): AsyncIterable<RepositoryContent>
   /**
-   * Yields the facts of one kind, of all repositories, in the order of the input. Only one file or line is in memory at a time.
+   * Yields the records of one kind, of all repositories, in the order of the input. Only one file or line is in memory at a time.
    * Invalid records, and times that cannot be parsed, are passed to the report while they are read. So read each kind only once, and
    * one kind at a time.
    */
-  facts<K extends FactKind>(kind: K): AsyncIterable<FactsByKind[K]>
+  records<K extends RecordKind>(kind: K): AsyncIterable<RecordsByKind[K]>
   /**
-   * Finds the file of an attachment or a release asset by the `file` and the `repository` of its fact, and compares it with its digest,
+   * Finds the file of an attachment or a release asset by the `file` and the `repository` of its record, and compares it with its digest,
    * if there is one. Repositories of different inputs can have different files at the same path.
    */
   findFile(path: string, repository: string): Promise<FoundFile | { missing: string }>
@@ -78,7 +78,7 @@ export type Conversion = { content: FormatReader; report: Report; signal: AbortS
  * file system, which the caller removes. The output is complete and durable, or absent.
  */
 export interface FormatWriter {
-  /** Whether the writer maps people itself. Otherwise the facts have the new logins already. */
+  /** Whether the writer maps people itself. Otherwise the records have the new logins already. */
   readonly mapsPeople?: boolean
   /** Yields each repository once it is written, or with the errors that prevented it. */
   write(conversion: Conversion): AsyncIterable<Written>
@@ -111,7 +111,7 @@ export class Report {
   /** Lines for the user that are not about a loss, such as what to do next. */
   readonly notes: string[] = []
   /** What was lost when the inputs were made. */
-  readonly lostBefore: ManifestLoss[] = []
+  readonly earlierLosses: ManifestLoss[] = []
 
   /** Warnings of one kind are passed to `onWarning` only up to a limit; further ones are counted. */
   constructor(onWarning: (text: string) => void) {

@@ -9,7 +9,7 @@ export interface PullHead {
   branch: string
 }
 
-type HeadFacts = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' | 'repository'>
+type HeadDetails = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' | 'repository'>
 
 /**
  * Plans `refs/pull/N/head` for every head that exists. An existing ref takes precedence over the record, so that commits which were
@@ -17,7 +17,7 @@ type HeadFacts = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' |
  * `owner/branch`, as in the server's own dumps. Returns the heads by number, the commits of the refs to create, and the heads whose
  * record and ref name different commits that both exist (`moved`).
  */
-export function planHeads(pulls: Iterable<HeadFacts>, refs: OidsByRef, commits: Set<string>) {
+export function planHeads(pulls: Iterable<HeadDetails>, refs: OidsByRef, commits: Set<string>) {
   const [heads, create] = [new Map<number, PullHead>(), new Map<string, string>()]
   const moved: PullHead[] = []
   const names = branchNames(refs)

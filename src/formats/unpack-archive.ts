@@ -33,7 +33,7 @@ export async function unpackArchive(archive: Bytes | Folder, root: string, signa
   const folders = new Set<string>()
   let current = ''
   try {
-    for await (const entry of safeEntries(archive, await extractionLimits(root), signal)) {
+    for await (const entry of validateEntries(archive, await extractionLimits(root), signal)) {
       current = repositoryOf(entry.path, current)
       const checksum = checksums.get(current) ?? { plainLength: 0, crc32: 0 }
       if (current !== '') {
@@ -105,11 +105,11 @@ interface ExtractionLimits {
 /** For callers that read the entries without unpacking them. */
 export const NOT_UNPACKED: ExtractionLimits = { bytes: Number.POSITIVE_INFINITY, where: '' }
 
-const MAX_PART_OF_FREE = 0.9
+const MAX_SHARE_OF_FREE = 0.9
 
 export async function extractionLimits(directory: string): Promise<ExtractionLimits> {
   const { bavail, bsize } = await statfs(directory)
-  return { bytes: Math.floor(bavail * bsize * MAX_PART_OF_FREE), where: directory }
+  return { bytes: Math.floor(bavail * bsize * MAX_SHARE_OF_FREE), where: directory }
 }
 
 /** Limits the memory for paths, which are kept to the end to detect duplicates. Enough for five million loose objects. */
@@ -129,7 +129,7 @@ const IS_GITLAB_DATA =
  * files and directories. This function ensures that no path occurs twice, that no path is inside a file, and that everything fits
  * on the disk. Each entry is checked by its header, before its content is read. Throws ArchiveRefused.
  */
-export async function* safeEntries(
+export async function* validateEntries(
   archive: Bytes | Folder,
   extraction: ExtractionLimits,
   signal: AbortSignal,

@@ -4,7 +4,7 @@ import { accessSync, constants, readFileSync, renameSync, rmSync, writeFileSync 
 import { constants as osConstants, setPriority, totalmem } from 'node:os'
 import { delimiter, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { addDiskFacts } from '../lib/disk-errors.ts'
+import { addDiskDetails } from '../lib/disk-errors.ts'
 import { hasCode } from '../lib/errno.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { GitFailed, waitForExit } from './git-process.ts'
@@ -227,7 +227,7 @@ function writeHome(home: string): void {
     renameSync(draft, file)
   } catch (error) {
     rmSync(draft, { force: true })
-    throw addDiskFacts(error, file)
+    throw addDiskDetails(error, file)
   }
 }
 

@@ -21,7 +21,7 @@ import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
 import { requestLog } from './middleware/request-log.ts'
 import { watchMethods } from './middleware/unsupported-methods.ts'
 import { describeApi } from './openapi/describe-api.ts'
-import { type DashboardParts, dashboard } from './pages/dashboard.ts'
+import { type DashboardDependencies, dashboard } from './pages/dashboard.ts'
 import { addHtmlPageRoutes, collectFirstSegments } from './pages/html-pages.ts'
 import { migrationResponses } from './rendering/migration-responses.ts'
 import { addAdminRoutes } from './routes/admin/admin.ts'
@@ -43,7 +43,10 @@ import { addOwnerRepositoriesRoutes } from './routes/repositories/owner-reposito
 import { addUserRepositoriesRoute } from './routes/repositories/repository-list.ts'
 import { createSourceReader, type SourceReader } from './routes/repositories/source-reader.ts'
 import { addScheduleRoutes } from './routes/schedules/schedules.ts'
-import { createDependencyProbes, type ReadinessParts } from './routes/service/dependencies.ts'
+import {
+  createDependencyProbes,
+  type ReadinessDependencies,
+} from './routes/service/dependencies.ts'
 import { addMetrics } from './routes/service/metrics.ts'
 import { addProxyProbeRoute } from './routes/service/proxy-probe.ts'
 import * as serviceRoutes from './routes/service/service-routes.ts'
@@ -55,7 +58,7 @@ import { addUserRoutes } from './routes/users/users.ts'
 import { addDeliveryRoutes } from './routes/webhooks/webhook-deliveries.ts'
 import * as webhooks from './routes/webhooks/webhooks.ts'
 import * as scopes from './scopes/scoped-path.ts'
-import type { ApiParts, Guards, ServerParts } from './server-parts.ts'
+import type { ApiDependencies, Guards, ServerDependencies } from './server-dependencies.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -85,13 +88,16 @@ const WAITING_PER_CLONE = 20
 const MAX_STALL_MS = 10_000
 
 /** The dependencies and options of the server and all of its routes. */
-export interface ServerOptions extends ServerParts, ReadinessParts, DashboardParts {
+export interface ServerOptions
+  extends ServerDependencies,
+    ReadinessDependencies,
+    DashboardDependencies {
   /** Absent without an OpenID provider. */
   oidc: OidcClient | undefined
 }
 
 /** The parts of the API routes. */
-interface OperationParts extends ApiParts {
+interface OperationDependencies extends ApiDependencies {
   sourceReader: SourceReader
   streams: ProgressStreams
 }
@@ -149,17 +155,17 @@ export function createServer(parts: ServerOptions): FastifyInstance {
     Math.min(parts.requestLimits.clientTimeoutMs, MAX_STALL_MS),
   )
   readJsonBodies(app, readBody)
-  const dependencies = createDependencyProbes(parts)
+  const dependencyProbes = createDependencyProbes(parts)
   const metrics = addMetrics(app, {
     ...parts,
-    dependencies,
+    dependencyProbes,
     cloneSlots,
     rejectedCount: admission.rejectedCount,
     untrustedCount: forwarding.untrustedCount,
   })
   app.addHook('onResponse', requestLog(parts.log))
   app.addHook('onResponse', metrics.onResponse)
-  serviceRoutes.addHealthRoutes(app, dependencies)
+  serviceRoutes.addHealthRoutes(app, dependencyProbes)
   serviceRoutes.addMetaRoutes(app, parts)
   addProxyProbeRoute(app, parts)
   addArchiveDownloadRoute(app, { ...parts, cors, admission, downloads: metrics.downloads })
@@ -185,7 +191,7 @@ export function createServer(parts: ServerOptions): FastifyInstance {
   for (const prefix of ['', '/api/v3']) {
     const addresses = parts.rendering.addresses.under(prefix)
     const rendering = { ...parts.rendering, addresses }
-    const apiParts = {
+    const apiDependencies = {
       ...parts,
       startLimit,
       largeResponseLimit,
@@ -195,7 +201,7 @@ export function createServer(parts: ServerOptions): FastifyInstance {
       streams,
       migrationResponses: migrationResponses({ ...parts, rendering, largeResponseLimit }),
     }
-    app.register(async (api) => addOperations(api, apiParts, guards), { prefix })
+    app.register(async (api) => addOperations(api, apiDependencies, guards), { prefix })
   }
   return app
 }
@@ -226,7 +232,7 @@ function fastifyOptions(trustedProxies: string[]) {
 }
 
 /** One caller gets at most half of the slots, so that a slow client does not block others. */
-const cloneLimit = (slots: ServerParts['cloneSlots']) =>
+const cloneLimit = (slots: ServerDependencies['cloneSlots']) =>
   concurrencyLimit({
     ...slots,
     maxPerCaller: Math.max(1, Math.ceil(slots.max / 2)),
@@ -239,46 +245,50 @@ const cloneLimit = (slots: ServerParts['cloneSlots']) =>
   })
 
 /** Adds the operations of the API, all of which share `addApiHooks`. */
-function addOperations(api: FastifyInstance, parts: OperationParts, guards: Guards): void {
-  addApiHooks(api, parts, guards)
-  addUserRoutes(api, parts, guards.limit)
-  addUserRepositoriesRoute(api, parts)
-  addOwnerRepositoriesRoutes(api, parts)
-  addRepositoryRoutes(api, parts)
-  addLicenseRoutes(api, parts)
+function addOperations(
+  api: FastifyInstance,
+  dependencies: OperationDependencies,
+  guards: Guards,
+): void {
+  addApiHooks(api, dependencies, guards)
+  addUserRoutes(api, dependencies, guards.limit)
+  addUserRepositoriesRoute(api, dependencies)
+  addOwnerRepositoriesRoutes(api, dependencies)
+  addRepositoryRoutes(api, dependencies)
+  addLicenseRoutes(api, dependencies)
   serviceRoutes.addVersionsRoute(api)
   serviceRoutes.addZenRoute(api)
-  addOrganizationRoutes(api, parts)
-  addOwnLocksRoute(api, parts)
-  addAdminRoutes(api, parts, guards.logins)
-  addAuditRoutes(api, parts, guards.logins)
-  addTokenRoutes(api, parts)
-  addMigrations(api, parts, migrationPaths.CALLER_PATH)
-  addWebhooks(api, parts, webhooks.CALLER_WEBHOOKS_PATH)
+  addOrganizationRoutes(api, dependencies)
+  addOwnLocksRoute(api, dependencies)
+  addAdminRoutes(api, dependencies, guards.logins)
+  addAuditRoutes(api, dependencies, guards.logins)
+  addTokenRoutes(api, dependencies)
+  addMigrations(api, dependencies, migrationPaths.CALLER_PATH)
+  addWebhooks(api, dependencies, webhooks.CALLER_WEBHOOKS_PATH)
   api.register(async (organizationApi) => {
-    scopes.requireOrganization(organizationApi, parts)
-    addMigrations(organizationApi, parts, migrationPaths.ORGANIZATION_PATH)
-    addGithubMigrationRoutes(organizationApi, parts, migrationPaths.ORGANIZATION_ID_PATH)
-    addWebhooks(organizationApi, parts, webhooks.ORGANIZATION_WEBHOOKS_PATH)
+    scopes.requireOrganization(organizationApi, dependencies)
+    addMigrations(organizationApi, dependencies, migrationPaths.ORGANIZATION_PATH)
+    addGithubMigrationRoutes(organizationApi, dependencies, migrationPaths.ORGANIZATION_ID_PATH)
+    addWebhooks(organizationApi, dependencies, webhooks.ORGANIZATION_WEBHOOKS_PATH)
   })
 }
 
-const addMigrations: scopes.AddScopedRoutes<OperationParts> = (api, parts, path) => {
-  addGithubMigrationRoutes(api, parts, path)
-  addMigrationSummaryRoutes(api, parts, path)
-  addMigrationActionRoutes(api, parts, path)
-  addScheduleRoutes(api, parts, path)
+const addMigrations: scopes.AddScopedRoutes<OperationDependencies> = (api, dependencies, path) => {
+  addGithubMigrationRoutes(api, dependencies, path)
+  addMigrationSummaryRoutes(api, dependencies, path)
+  addMigrationActionRoutes(api, dependencies, path)
+  addScheduleRoutes(api, dependencies, path)
 }
 
-const addWebhooks: scopes.AddScopedRoutes = (api, parts, path) => {
-  webhooks.addWebhookRoutes(api, parts, path)
-  addDeliveryRoutes(api, parts, path)
+const addWebhooks: scopes.AddScopedRoutes = (api, dependencies, path) => {
+  webhooks.addWebhookRoutes(api, dependencies, path)
+  addDeliveryRoutes(api, dependencies, path)
 }
 
 /** Adds the hooks that every operation has: common headers, authentication, rate limit, media type. */
 function addApiHooks(
   api: FastifyInstance,
-  { authenticator, mediaType }: ServerParts,
+  { authenticator, mediaType }: ServerDependencies,
   { setApiHeaders, limit, forwarding, logins, cookies }: Guards,
 ): void {
   const mediaTypeHeader = `x-${mediaType.vendor}-media-type`

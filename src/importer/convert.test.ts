@@ -8,9 +8,9 @@ import { temporaryFolder } from '../../test/support/archive-samples.ts'
 import { type GitHost, gitHost } from '../../test/support/git-host.ts'
 import {
   DISCUSSED_FILES,
-  discussedFacts,
-  type Facts,
+  discussedRecords,
   makeDiscussedRepositories,
+  type RecordLists,
   writeUnpackedArchive,
 } from '../../test/support/gitea-archive.ts'
 import {
@@ -28,17 +28,17 @@ import { githubArchiveWriter } from '../formats/github-archive/write-github-arch
 import { gitlabExportWriter } from '../formats/gitlab-export/write-gitlab-export.ts'
 import { htmlWriter } from '../formats/html/write-html.ts'
 import type { Bytes } from '../lib/bytes.ts'
-import { FACT_KINDS, type FactsByKind } from '../records/fact-kinds.ts'
 import { organizationRecord } from '../records/people.ts'
-import { type ConvertParts, convert } from './convert.ts'
+import { RECORD_KINDS, type RecordsByKind } from '../records/record-kinds.ts'
+import { type ConvertOptions, convert } from './convert.ts'
 import { restoreArchive } from './restore-archive.ts'
 import { type Finding, verifyArchive } from './verify-archive.ts'
 
 let host: GitHost
-let facts: Facts
+let records: RecordLists
 before(async () => {
   host = await gitHost()
-  facts = discussedFacts(await makeDiscussedRepositories(host))
+  records = discussedRecords(await makeDiscussedRepositories(host))
 })
 after(() => host.remove())
 
@@ -49,7 +49,7 @@ async function scene(t: TestContext) {
   const output = join(into, 'archive.tar.gz')
   const warnings: string[] = []
   const report = new Report((text) => warnings.push(text))
-  const convertAll = (inputs: (Bytes | Folder)[], more: Partial<ConvertParts> = {}) =>
+  const convertAll = (inputs: (Bytes | Folder)[], more: Partial<ConvertOptions> = {}) =>
     Array.fromAsync(
       convert(
         {
@@ -75,8 +75,8 @@ async function scene(t: TestContext) {
     )
   const verify = async () => {
     const directory = await temporaryFolder(t)
-    const parts = { git: host.godwitGit, directory, file: output }
-    return Array.fromAsync(verifyArchive(parts, createReadStream(output), signal))
+    const options = { git: host.godwitGit, directory, file: output }
+    return Array.fromAsync(verifyArchive(options, createReadStream(output), signal))
   }
   const readOutput = () => readContent(t, createReadStream(output), { git: host.godwitGit })
   return { into, output, report, warnings, convertAll, verify, readOutput }
@@ -96,19 +96,20 @@ const textsIn = (findings: readonly Finding[], level: string) =>
 const errorsIn = (findings: readonly Finding[]) => textsIn(findings, 'error')
 
 /** The sample refers to a pull request, a review and a label that it does not have. An archive has no such links. */
-function withoutBrokenLinks(fact: object): object[] {
-  if ('id' in fact && 'on' in fact && fact.id === 15) return []
-  if ('review' in fact && fact.review === 999) return [{ ...fact, review: null }]
-  if (!('git' in fact && 'labels' in fact && 'name' in fact && fact.name === 'site')) return [fact]
-  const { labels, createdAt } = fact as FactsByKind['repositories']
+function withoutBrokenLinks(record: object): object[] {
+  if ('id' in record && 'on' in record && record.id === 15) return []
+  if ('review' in record && record.review === 999) return [{ ...record, review: null }]
+  if (!('git' in record && 'labels' in record && 'name' in record && record.name === 'site'))
+    return [record]
+  const { labels, createdAt } = record as RecordsByKind['repositories']
   const gone = { name: 'gone', color: 'ededed', description: null, createdAt }
-  return [{ ...fact, labels: [...labels, gone] }]
+  return [{ ...record, labels: [...labels, gone] }]
 }
 
-test('an archive is converted to an archive with the same facts, which is verified and restored', async (t) => {
+test('an archive is converted to an archive with the same records, which is verified and restored', async (t) => {
   const { into, output, warnings, convertAll, verify, readOutput } = await scene(t)
   const folder = join(into, 'unpacked')
-  await writeUnpackedArchive(folder, host, { ...facts, teams: [TEAM] }, DISCUSSED_FILES)
+  await writeUnpackedArchive(folder, host, { ...records, teams: [TEAM] }, DISCUSSED_FILES)
   const before = await readContent(t, { folder }, { git: host.godwitGit })
   const written = await convertAll([{ folder }])
   assert.deepEqual(
@@ -120,11 +121,11 @@ test('an archive is converted to an archive with the same facts, which is verifi
   assert.deepEqual(errorsIn(findings), [])
   assert.deepEqual(findings.at(-1), { compared: true })
   const made = await readOutput()
-  for (const kind of FACT_KINDS)
+  for (const kind of RECORD_KINDS)
     if (!['users', 'attachments', 'releases'].includes(kind))
       assert.deepEqual(
-        await made.facts(kind),
-        (await before.facts(kind)).flatMap(withoutBrokenLinks),
+        await made.records(kind),
+        (await before.records(kind)).flatMap(withoutBrokenLinks),
         kind,
       )
   const links = 'is not in the input'
@@ -134,7 +135,7 @@ test('an archive is converted to an archive with the same facts, which is verifi
       .map((text) => /[#\w-]+ (?=belongs|leads)/.exec(text)?.[0]),
     ['99#issuecomment-15 ', 'pull_request_review '],
   )
-  const [attachment] = await made.facts('attachments')
+  const [attachment] = await made.records('attachments')
   const found = await made.content.findFile(attachment!.file, 'alice/site')
   assert.ok('file' in found)
   assert.equal(await readFile(found.file, 'utf8'), 'a picture')
@@ -153,26 +154,26 @@ test('an archive is converted to an archive with the same facts, which is verifi
 test('records without their git data are refused, and converted from one directory with it', async (t) => {
   const { into, convertAll, readOutput } = await scene(t)
   const folder = join(into, 'both')
-  await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
-  const records = join(into, 'records')
-  await cp(folder, records, { recursive: true })
-  await rm(join(records, 'repositories'), { recursive: true })
+  await writeUnpackedArchive(folder, host, records, DISCUSSED_FILES)
+  const recordsText = join(into, 'records')
+  await cp(folder, recordsText, { recursive: true })
+  await rm(join(recordsText, 'repositories'), { recursive: true })
   const git = join(into, 'git')
   await mkdir(git)
   await rename(join(folder, 'repositories'), join(git, 'repositories'))
   await assert.rejects(
-    convertAll([{ folder: git }, { folder: records }]),
+    convertAll([{ folder: git }, { folder: recordsText }]),
     /-1_export\.tar\.gz: .* no git data: unpack it over the archive that has it/,
   )
-  await cp(records, git, { recursive: true })
+  await cp(recordsText, git, { recursive: true })
   await convertAll([{ folder: git }])
-  assert.equal((await (await readOutput()).facts('issues')).length, facts.issues?.length)
+  assert.equal((await (await readOutput()).records('issues')).length, records.issues?.length)
 })
 
 test('webhooks and deploy keys are reported as lost', async (t) => {
   const { into, convertAll, report } = await scene(t)
   const folder = join(into, 'unpacked')
-  await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
+  await writeUnpackedArchive(folder, host, records, DISCUSSED_FILES)
   const file = join(folder, 'repositories_000001.json')
   const [first, ...others] = JSON.parse(await readFile(file, 'utf8'))
   const changed = { ...first, webhooks: [{}, {}], public_keys: [{}] }
@@ -194,7 +195,7 @@ test('webhooks and deploy keys are reported as lost', async (t) => {
 test('an owner that no input needs is a warning', async (t) => {
   const { into, convertAll, warnings } = await scene(t)
   const folder = join(into, 'unpacked')
-  await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
+  await writeUnpackedArchive(folder, host, records, DISCUSSED_FILES)
   await convertAll([{ folder }], { owner: 'bob' })
   assert.ok(warnings.includes('--owner is ignored: no input is a project export of GitLab'))
 })
@@ -203,7 +204,7 @@ test('a loss without an example is counted when the archive is verified', async 
   const { into, convertAll, verify } = await scene(t)
   const folder = join(into, 'unpacked')
   const discussions = [{ repository: 'alice/site' }]
-  await writeUnpackedArchive(folder, host, { ...facts, discussions }, DISCUSSED_FILES)
+  await writeUnpackedArchive(folder, host, { ...records, discussions }, DISCUSSED_FILES)
   await convertAll([{ folder }])
   const notes = textsIn(await verify(), 'note')
   assert.deepEqual(
@@ -219,9 +220,9 @@ test('an archive of github.com is converted and verified', REAL_ARCHIVE.needed, 
   assert.deepEqual(errorsIn(await verify()), [])
   const made = await readOutput()
   for (const kind of ['issues', 'issue_comments', 'pull_requests', 'pull_request_reviews'] as const)
-    assert.deepEqual(await made.facts(kind), await before.facts(kind), kind)
+    assert.deepEqual(await made.records(kind), await before.records(kind), kind)
   assert.deepEqual(
-    report.end().filter(({ kind }) => FACT_KINDS.includes(kind as never)),
+    report.end().filter(({ kind }) => RECORD_KINDS.includes(kind as never)),
     [],
   )
 })
@@ -243,9 +244,9 @@ test(
     const findings = await verify()
     assert.deepEqual(errorsIn(findings), [])
     const made = await readOutput()
-    assert.equal((await made.facts('issues')).length, 20)
-    assert.equal((await made.facts('pull_requests')).length, 18)
-    assert.equal((await made.facts('issue_comments')).length, 304)
+    assert.equal((await made.records('issues')).length, 20)
+    assert.equal((await made.records('pull_requests')).length, 18)
+    assert.equal((await made.records('issue_comments')).length, 304)
     const lines = (await readFile(join(into, 'numbers.csv'), 'utf8')).split('\n')
     assert.deepEqual(
       [lines[0], lines[1], lines.length],
@@ -257,7 +258,7 @@ test(
 test('people are mapped, and two that become one have one record', async (t) => {
   const { into, convertAll, verify, readOutput } = await scene(t)
   const folder = join(into, 'unpacked')
-  await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
+  await writeUnpackedArchive(folder, host, records, DISCUSSED_FILES)
   const anna = { login: 'anna', id: undefined }
   await convertAll([{ folder }], {
     ...SITE,
@@ -268,26 +269,26 @@ test('people are mapped, and two that become one have one record', async (t) => 
   })
   assert.deepEqual(errorsIn(await verify()), [])
   const made = await readOutput()
-  const logins = (await made.facts('users')).map(({ login }) => login)
+  const logins = (await made.records('users')).map(({ login }) => login)
   assert.deepEqual(
     logins.filter((login) => ['anna', 'bob', 'carol'].includes(login)),
     ['anna'],
   )
-  const authors = new Set((await made.facts('pull_requests')).map(({ author }) => author))
+  const authors = new Set((await made.records('pull_requests')).map(({ author }) => author))
   assert.deepEqual([...authors], ['anna'])
 })
 
 test('owners and organizations keep their names, and nobody is listed twice', async (t) => {
   const { into, convertAll, verify, readOutput, warnings } = await scene(t)
   const folder = join(into, 'unpacked')
-  const [issue, ...issues] = facts.issues!
+  const [issue, ...issues] = records.issues!
   const user = (login: string) => `https://old.example.com/${login}`
   const members = [
     { user: user('bob'), role: 'direct_member' },
     { user: user('carol'), role: 'admin' },
   ]
-  const changed: Facts = {
-    ...facts,
+  const changed: RecordLists = {
+    ...records,
     issues: [{ ...issue!, assignees: ['bob', 'carol'] }, ...issues],
     organizations: [organizationRecord({ login: 'corp', members }, '')],
   }
@@ -300,15 +301,15 @@ test('owners and organizations keep their names, and nobody is listed twice', as
   assert.deepEqual(errorsIn(await verify()), [])
   const made = await readOutput()
   assert.deepEqual(
-    (await made.facts('organizations')).map(({ members }) => members.map(({ role }) => role)),
+    (await made.records('organizations')).map(({ members }) => members.map(({ role }) => role)),
     [['admin']],
   )
-  const users = (await made.facts('users')).map(({ login }) => login)
+  const users = (await made.records('users')).map(({ login }) => login)
   assert.deepEqual(
     users.filter((login) => login.includes('corp')),
     [],
   )
-  assert.deepEqual((await made.facts('issues'))[0]?.assignees, ['anna'])
+  assert.deepEqual((await made.records('issues'))[0]?.assignees, ['anna'])
   assert.deepEqual(
     warnings.filter((line) => line.includes('owner')),
     ['the repositories of corp keep their owner: only people are mapped'],
@@ -376,11 +377,11 @@ describe('two inputs with different files at one path', () => {
     const { folders, convertAll, verify, readOutput } = await twoInputs(t)
     await convertAll(folders)
     assert.deepEqual(errorsIn(await verify()), [])
-    const { facts, content } = await readOutput()
-    const attachments = await facts('attachments')
+    const { records, content } = await readOutput()
+    const attachments = await records('attachments')
     const linked = []
-    const milestones = await facts('milestones')
-    for (const { repository, body } of await facts('issues')) {
+    const milestones = await records('milestones')
+    for (const { repository, body } of await records('issues')) {
       const milestone = milestones.find((each) => each.repository === repository)!
       assert.equal(milestone.description, body)
       const attachment = attachments.find(({ uuid }) => body!.includes(`/assets/${uuid})`))!
@@ -435,13 +436,13 @@ describe('two inputs with different files at one path', () => {
 test('an attachment that two repositories have in common is packed once', async (t) => {
   const { into, convertAll, verify, readOutput } = await scene(t)
   const folder = join(into, 'unpacked')
-  const [shot] = facts.attachments!
+  const [shot] = records.attachments!
   const shared = { ...shot!, repository: 'corp/quiet', on: { kind: 'repository' as const } }
-  const both = { ...facts, attachments: [shot!, shared] }
+  const both = { ...records, attachments: [shot!, shared] }
   await writeUnpackedArchive(folder, host, both, DISCUSSED_FILES)
   await convertAll([{ folder }])
   assert.deepEqual(errorsIn(await verify()), [])
-  const made = await (await readOutput()).facts('attachments')
+  const made = await (await readOutput()).records('attachments')
   assert.deepEqual(
     made.map(({ repository, file }) => [repository, file]),
     ['alice/site', 'corp/quiet'].map((name) => [name, shot!.file]),
@@ -451,8 +452,8 @@ test('an attachment that two repositories have in common is packed once', async 
 test('an attachment without a folder of its own is packed', async (t) => {
   const { into, convertAll, verify } = await scene(t)
   const folder = join(into, 'unpacked')
-  const [shot] = facts.attachments!
-  const flat = { ...facts, attachments: [{ ...shot!, file: 'attachments/shot.txt' }] }
+  const [shot] = records.attachments!
+  const flat = { ...records, attachments: [{ ...shot!, file: 'attachments/shot.txt' }] }
   const files = { ...DISCUSSED_FILES, 'attachments/shot.txt': 'a picture' }
   await writeUnpackedArchive(folder, host, flat, files)
   await convertAll([{ folder }])
@@ -508,7 +509,7 @@ test('inputs that clash, existing outputs and unknown repositories are refused, 
 test('files of an archive that cannot be parsed are named and counted', async (t) => {
   const { convertAll, into, warnings, report } = await scene(t)
   const folder = join(into, 'archive')
-  await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
+  await writeUnpackedArchive(folder, host, records, DISCUSSED_FILES)
   await writeFile(join(folder, 'schema.json'), 'null')
   await writeFile(join(folder, 'milestones_000001.json'), '[')
   await writeFile(join(folder, 'organizations_000001.json'), '[')

@@ -6,7 +6,7 @@ import { csvLine } from '../formats/csv.ts'
 import type { FormatReader, FormatWriter, Report, Written } from '../formats/format.ts'
 import { readGitHubArchive } from '../formats/github-archive/read-github-archive.ts'
 import {
-  type GitLabParts,
+  type GitLabOptions,
   isGitLabExport,
   readGitLabExport,
 } from '../formats/gitlab-export/read-gitlab-export.ts'
@@ -15,16 +15,16 @@ import type { PeopleMap } from '../formats/people.ts'
 import { unpackArchive } from '../formats/unpack-archive.ts'
 import type { Bytes } from '../lib/bytes.ts'
 import { UserError } from '../lib/user-error.ts'
-import type { FactKind, FactsByKind } from '../records/fact-kinds.ts'
+import type { RecordKind, RecordsByKind } from '../records/record-kinds.ts'
 
-export interface ConvertParts extends Pick<GitLabParts, 'git' | 'report' | 'owner'> {
+export interface ConvertOptions extends Pick<GitLabOptions, 'git' | 'report' | 'owner'> {
   inputs: readonly ConvertInput[]
   /** `OWNER/NAME` of the repositories to convert. If empty, all are converted. */
   repositories: readonly string[]
   people: PeopleMap
   /** Where the work directory is made: a directory on the file system of the output. */
   into: string
-  /** `people` is filled while the inputs are read: it gets the username of everyone whom `parts.people` has by id or e-mail address. */
+  /** `people` is filled while the inputs are read: it gets the username of everyone whom `options.people` has by id or e-mail address. */
   createWriter(workDirectory: string, people: PeopleMap): FormatWriter
   /** The CSV file to write the old and new numbers to, if something was renumbered. It must not exist. */
   numbersFile: string
@@ -41,20 +41,23 @@ export interface ConvertInput {
  * Converts archives of any format to one output. Yields each repository once it is written, or with the errors that prevented it. What
  * the target cannot represent is in the report. Throws ArchiveRefused and UserError.
  */
-export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncGenerator<Written> {
-  const { inputs, into, report } = parts
+export async function* convert(
+  options: ConvertOptions,
+  signal: AbortSignal,
+): AsyncGenerator<Written> {
+  const { inputs, into, report } = options
   await sweepWorkDirectories(into)
   await using work = await makeWorkDirectory(into)
-  const people = new Map(parts.people)
-  const writer = parts.createWriter(work.path, people)
+  const people = new Map(options.people)
+  const writer = options.createWriter(work.path, people)
   using resources = new DisposableStack()
-  const wanted = new Set(parts.repositories.map((name) => name.toLowerCase()))
-  const common = { ...parts, people, wanted, resources, projects: new Map(), signal }
+  const wanted = new Set(options.repositories.map((name) => name.toLowerCase()))
+  const common = { ...options, people, wanted, resources, projects: new Map(), signal }
   const readers: FormatReader[] = []
   let hasExport = false
   for (const [index, { name, open }] of inputs.entries())
     try {
-      parts.onProgress?.(`reading ${name} (${index + 1} of ${inputs.length})`)
+      options.onProgress?.(`reading ${name} (${index + 1} of ${inputs.length})`)
       const root = join(work.path, `input-${index + 1}`)
       readers.push(await openReader(open(), root, { ...common, name }))
       hasExport ||= isGitLabExport(root)
@@ -62,19 +65,19 @@ export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncG
       if (inputs.length > 1 && error instanceof Error) error.message = `${name}: ${error.message}`
       throw error
     }
-  if (parts.owner !== '' && !hasExport)
+  if (options.owner !== '' && !hasExport)
     report.warn('options', '--owner is ignored: no input is a project export of GitLab')
-  const content = readers.length === 1 ? readers[0]! : mergeReaders(readers, parts)
+  const content = readers.length === 1 ? readers[0]! : mergeReaders(readers, options)
   const found = new Set(content.fullNames.map((name) => name.toLowerCase()))
-  const missing = parts.repositories.filter((name) => !found.has(name.toLowerCase()))
+  const missing = options.repositories.filter((name) => !found.has(name.toLowerCase()))
   if (missing.length > 0) {
     const names = inputs.map(({ name }) => name)
     throw new UserError(`${names.join(', ')} does not hold ${missing.join(', ')}`)
   }
   if (found.size === 0) throw new ArchiveRefused('it holds no repositories')
   for (const loss of content.summary.losses)
-    if (!loss.full_name || found.has(loss.full_name.toLowerCase())) report.lostBefore.push(loss)
-  parts.onProgress?.(`writing ${found.size} repositories`)
+    if (!loss.full_name || found.has(loss.full_name.toLowerCase())) report.earlierLosses.push(loss)
+  options.onProgress?.(`writing ${found.size} repositories`)
   const mapped = writer.mapsPeople ? content : mapPeople(content, people, report)
   const converted = new Set<string>()
   for await (const each of writer.write({ content: mapped, report, signal })) {
@@ -85,30 +88,34 @@ export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncG
     .filter(({ repository }) => converted.has(repository))
     .map((each) => csvLine([each.repository, each.old, each.new]))
   if (numbers.length === 0) return
-  await writeFile(parts.numbersFile, [csvLine(['repository', 'old', 'new']), ...numbers].join(''), {
-    flag: 'wx',
-  })
-  report.notes.push(`merge requests have new numbers: see ${parts.numbersFile}`)
+  await writeFile(
+    options.numbersFile,
+    [csvLine(['repository', 'old', 'new']), ...numbers].join(''),
+    {
+      flag: 'wx',
+    },
+  )
+  report.notes.push(`merge requests have new numbers: see ${options.numbersFile}`)
 }
 
 /** Unpacks an input into `root`, which must not exist, and recognizes its format by its content. */
 export async function openReader(
   input: Bytes | Folder,
   root: string,
-  parts: Omit<GitLabParts, 'scratch'>,
+  options: Omit<GitLabOptions, 'scratch'>,
 ): Promise<FormatReader> {
-  const unpacked = await unpackArchive(input, root, parts.signal)
+  const unpacked = await unpackArchive(input, root, options.signal)
   if (unpacked.damage) throw unpacked.damage
   const scratch = dirname(root)
   return isGitLabExport(root)
-    ? readGitLabExport(unpacked, { ...parts, scratch })
-    : readGitHubArchive(unpacked, { ...parts, scratch })
+    ? readGitLabExport(unpacked, { ...options, scratch })
+    : readGitHubArchive(unpacked, { ...options, scratch })
 }
 
 /** Merges the content of several inputs. Throws UserError if two of them have a repository of the same name. */
 function mergeReaders(
   readers: readonly FormatReader[],
-  { inputs, report }: ConvertParts,
+  { inputs, report }: ConvertOptions,
 ): FormatReader {
   const sources = new Map<string, number>()
   for (const [index, { fullNames }] of readers.entries())
@@ -123,18 +130,22 @@ function mergeReaders(
   const readerOf = (fullName: string) => readers[sources.get(fullName.toLowerCase()) ?? 0]!
 
   /** Yields an account or a team only once, even if several inputs have it. */
-  async function* facts<K extends FactKind>(kind: K) {
-    const seen = new Map<string, FactsByKind[K]>()
+  async function* records<K extends RecordKind>(kind: K) {
+    const seen = new Map<string, RecordsByKind[K]>()
     for (const reader of readers)
-      for await (const fact of reader.facts(kind)) {
+      for await (const record of reader.records(kind)) {
         const key =
-          'slug' in fact ? `${fact.organization}/${fact.slug}` : 'login' in fact ? fact.login : ''
+          'slug' in record
+            ? `${record.organization}/${record.slug}`
+            : 'login' in record
+              ? record.login
+              : ''
         const first = seen.get(key.toLowerCase())
         if (!first) {
-          if (key !== '') seen.set(key.toLowerCase(), fact)
-          yield fact
-        } else if ('name' in first && 'name' in fact && first.name !== fact.name) {
-          const names = `${first.name} and ${fact.name}`
+          if (key !== '') seen.set(key.toLowerCase(), record)
+          yield record
+        } else if ('name' in first && 'name' in record && first.name !== record.name) {
+          const names = `${first.name} and ${record.name}`
           report.warn('people', `${key} has two names, ${names}; the first is used`)
         }
       }
@@ -155,7 +166,7 @@ function mergeReaders(
     async *repositories() {
       for (const reader of readers) yield* reader.repositories()
     },
-    facts,
+    records,
     findFile: (path, repository) => readerOf(repository).findFile(path, repository),
     *renumbered() {
       for (const reader of readers) yield* reader.renumbered?.() ?? []
@@ -163,13 +174,13 @@ function mergeReaders(
   }
 }
 
-/** The fields of facts that contain logins, at any depth. */
+/** The fields of records that contain logins, at any depth. */
 const LOGIN_FIELDS = new Set(
   'author actor login creator resolver assignees authorizedUsers dismissalUsers owner'.split(' '),
 )
 
 /**
- * Returns the content with new logins in its facts. If several accounts get the same login, only the fact of the first one is used.
+ * Returns the content with new logins in its records. If several accounts get the same login, only the record of the first one is used.
  * Organizations, and the owners of repositories, keep their names, which are part of the names of repositories and teams.
  */
 function mapPeople(content: FormatReader, people: PeopleMap, report: Report): FormatReader {
@@ -177,7 +188,7 @@ function mapPeople(content: FormatReader, people: PeopleMap, report: Report): Fo
   for (const owner of new Set(content.fullNames.map((name) => name.split('/')[0]!)))
     if (people.has(owner.toLowerCase()))
       report.warn('people', `the repositories of ${owner} keep their owner: only people are mapped`)
-  // Filled while organizations are read. Facts that are read before them name only people.
+  // Filled while organizations are read. Records that are read before them name only people.
   const organizations = new Set<string>()
   const newLogin = (login: string) =>
     organizations.has(login.toLowerCase()) ? undefined : people.get(login.toLowerCase())?.login
@@ -195,22 +206,22 @@ function mapPeople(content: FormatReader, people: PeopleMap, report: Report): Fo
     ])
     return Object.fromEntries(fields)
   }
-  async function* facts<K extends FactKind>(kind: K) {
+  async function* records<K extends RecordKind>(kind: K) {
     const logins = new Set<string>()
-    for await (const each of content.facts(kind)) {
+    for await (const each of content.records(kind)) {
       if (kind === 'organizations' && 'login' in each) organizations.add(each.login.toLowerCase())
       const owner = kind === 'repositories' && 'owner' in each ? { owner: each.owner } : {}
-      const fact = { ...(mapped(each, false) as FactsByKind[K]), ...owner }
-      const login = 'login' in fact ? fact.login.toLowerCase() : undefined
-      if (login === undefined || !logins.has(login)) yield fact
+      const record = { ...(mapped(each, false) as RecordsByKind[K]), ...owner }
+      const login = 'login' in record ? record.login.toLowerCase() : undefined
+      if (login === undefined || !logins.has(login)) yield record
       if (login !== undefined) logins.add(login)
     }
   }
-  return { ...content, facts }
+  return { ...content, records }
 }
 
 /** What members and collaborators may do, from the least to the most. */
-const RIGHTS = ['member', 'read', 'triage', 'write', 'maintainer', 'maintain', 'admin']
+const PERMISSION_KINDS = ['member', 'read', 'triage', 'write', 'maintainer', 'maintain', 'admin']
 
 interface ListedPerson {
   login?: unknown
@@ -220,10 +231,10 @@ interface ListedPerson {
 
 const rankOf = (person: unknown): number => {
   const { permission, role } = (person ?? {}) as ListedPerson
-  return RIGHTS.indexOf(permission ?? role ?? '')
+  return PERMISSION_KINDS.indexOf(permission ?? role ?? '')
 }
 
-/** Returns a list with every assignee, member and collaborator once, with the strongest of their rights. */
+/** Returns a list with every assignee, member and collaborator once, with the strongest of their permissions. */
 function uniquePeople(list: readonly unknown[], areLogins: boolean): unknown[] {
   const unique = new Map<unknown, unknown>()
   for (const each of list) {

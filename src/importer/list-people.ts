@@ -1,14 +1,14 @@
 import { textOf } from '../archive/read-entries.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import type { FormatReader } from '../formats/format.ts'
-import { NOT_UNPACKED, safeEntries } from '../formats/unpack-archive.ts'
+import { NOT_UNPACKED, validateEntries } from '../formats/unpack-archive.ts'
 import type { Bytes } from '../lib/bytes.ts'
 import { LimitedLines } from '../lib/findings.ts'
-import type { Author } from '../records/fact.ts'
-import { FACT_KINDS, type FactKind, type FactsByKind } from '../records/fact-kinds.ts'
 import type { Team } from '../records/people.ts'
 import type { PullRequest } from '../records/pull-request.ts'
-import { isFactKind, kindOfFile, readFacts } from '../records/read-records.ts'
+import { isRecordKind, kindOfFile, readRecords } from '../records/read-records.ts'
+import type { Author } from '../records/record.ts'
+import { RECORD_KINDS, type RecordKind, type RecordsByKind } from '../records/record-kinds.ts'
 import type { ProtectedBranch, Repository } from '../records/repository.ts'
 import { notAnArchive } from './summarize-archive.ts'
 
@@ -20,7 +20,7 @@ const COLUMNS = [
 type Column = (typeof COLUMNS)[number]
 
 /** The column in which a record of each kind counts for its author. Other kinds are not counted. */
-const COLUMN_OF_KIND: Partial<Record<FactKind, Column>> = {
+const COLUMN_OF_KIND: Partial<Record<RecordKind, Column>> = {
   issues: 'issues',
   pull_requests: 'pull_requests',
   pull_request_reviews: 'reviews',
@@ -37,37 +37,37 @@ const COLUMN_OF_KIND: Partial<Record<FactKind, Column>> = {
  * ArchiveNotSupported.
  */
 export async function listPeople(archive: Bytes | Folder, signal: AbortSignal) {
-  const tally = new PeopleTally()
+  const counter = new PeopleCounter()
   let isKnown = false
   const warnings: string[] = []
   const limited = new LimitedLines(({ text }) => warnings.push(text))
-  for await (const entry of safeEntries(archive, NOT_UNPACKED, signal)) {
+  for await (const entry of validateEntries(archive, NOT_UNPACKED, signal)) {
     if (/^(?:tree\/)?project\.json$/.test(entry.path)) return undefined
     const kind = kindOfFile(entry.path)
     isKnown ||= kind !== undefined || /^(?:schema\.json$|repositories\/)/.test(entry.path)
-    if (kind === undefined || !isFactKind(kind)) continue
+    if (kind === undefined || !isRecordKind(kind)) continue
     const warn = (why: string) => limited.add(kind, `${entry.path}: ${why}`)
-    for (const { value } of readFacts(kind, await textOf(entry), warn).records)
-      tally.add(kind, value)
+    for (const { value } of readRecords(kind, await textOf(entry), warn).valid)
+      counter.add(kind, value)
   }
   limited.end()
   if (!isKnown) throw notAnArchive()
-  return { titles: COLUMNS, people: tally.sorted(), warnings }
+  return { titles: COLUMNS, people: counter.sorted(), warnings }
 }
 
 /** Lists the accounts of content of any format. */
 export async function listPeopleIn(content: FormatReader) {
-  const tally = new PeopleTally()
-  for (const kind of FACT_KINDS)
+  const counter = new PeopleCounter()
+  for (const kind of RECORD_KINDS)
     if (COLUMN_OF_KIND[kind] || KINDS_WITH_ROLES.includes(kind))
-      for await (const fact of content.facts(kind)) tally.add(kind, fact)
-  return { titles: COLUMNS, people: tally.sorted() }
+      for await (const record of content.records(kind)) counter.add(kind, record)
+  return { titles: COLUMNS, people: counter.sorted() }
 }
 
-const KINDS_WITH_ROLES: readonly FactKind[] = ['repositories', 'teams', 'protected_branches']
+const KINDS_WITH_ROLES: readonly RecordKind[] = ['repositories', 'teams', 'protected_branches']
 
 /** Returns the people who need an account on a new server although they may have written nothing. */
-function peopleWithRoles(kind: FactKind, fact: object): string[] {
+function peopleWithRoles(kind: RecordKind, record: object): string[] {
   if (!COLUMN_OF_KIND[kind] && !KINDS_WITH_ROLES.includes(kind)) return []
   const {
     collaborators = [],
@@ -76,7 +76,7 @@ function peopleWithRoles(kind: FactKind, fact: object): string[] {
     authorizedUsers = [],
     reviewRequests = [],
     forgeRule = {},
-  } = fact as Partial<Repository & Team & PullRequest & ProtectedBranch>
+  } = record as Partial<Repository & Team & PullRequest & ProtectedBranch>
   const reviewers = reviewRequests.map(({ reviewer }) => reviewer)
   const named = [...collaborators, ...members, ...reviewers.filter((each) => each.kind === 'user')]
   const allowed = Object.entries(forgeRule).flatMap(([field, value]) =>
@@ -85,16 +85,16 @@ function peopleWithRoles(kind: FactKind, fact: object): string[] {
   return [...named.map(({ login }) => login), ...assignees, ...authorizedUsers, ...allowed]
 }
 
-class PeopleTally {
+class PeopleCounter {
   readonly #people = new Map<string, { login: string; wrote: number[] }>()
 
-  add(kind: FactKind, fact: FactsByKind[FactKind]): void {
+  add(kind: RecordKind, record: RecordsByKind[RecordKind]): void {
     const column = COLUMN_OF_KIND[kind]
-    if (kind === 'repositories' && 'owner' in fact) this.#countsFor(fact.owner)
-    for (const login of peopleWithRoles(kind, fact)) this.#countsFor(login)
+    if (kind === 'repositories' && 'owner' in record) this.#countsFor(record.owner)
+    for (const login of peopleWithRoles(kind, record)) this.#countsFor(login)
     if (!column) return
-    if ('author' in fact) this.#count(fact.author, column)
-    const reactions = 'reactions' in fact ? fact.reactions : undefined
+    if ('author' in record) this.#count(record.author, column)
+    const reactions = 'reactions' in record ? record.reactions : undefined
     for (const { author } of reactions ?? []) this.#count(author, 'reactions')
   }
 

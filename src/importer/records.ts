@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { listRecordFiles } from '../formats/unpack-archive.ts'
 import { type LimitedLine, LimitedLines } from '../lib/findings.ts'
 import {
-  isFactKind,
+  isRecordKind,
   type OrganizationRecord,
   type RepositoryRecord,
   readRecordFile,
@@ -41,7 +41,7 @@ export async function readRecords(root: string, onUrl?: (url: string) => void): 
       continue
     }
     records.counts.set(kind, (records.counts.get(kind) ?? 0) + read.count)
-    for (const { value } of read.records) {
+    for (const { value } of read.valid) {
       // A record of an unknown kind may be any JSON value.
       const { url } = (value ?? {}) as { url?: unknown }
       if (typeof url === 'string') onUrl?.(url)
@@ -64,7 +64,7 @@ async function* readRecordFiles(
       const text = await readFile(join(root, file), 'utf8')
       yield { file, kind, read: readRecordFile(kind, text, (why) => warn(file, kind, why)) }
     } catch (error) {
-      if (isFactKind(kind)) yield { file, kind, read: { error: (error as Error).message } }
+      if (isRecordKind(kind)) yield { file, kind, read: { error: (error as Error).message } }
     }
   }
 }
@@ -90,7 +90,7 @@ export async function brokenLinks(
   // `readRecords` has already reported invalid records.
   for await (const { file, kind, read } of readRecordFiles(root, () => {})) {
     if ('error' in read) continue
-    for (const { index, value } of read.records)
+    for (const { index, value } of read.valid)
       for (const link of findLinks(value)) {
         if (isValid(link)) continue
         const where = link.to === 'archive' ? 'which is not in the archive' : 'which has no record'

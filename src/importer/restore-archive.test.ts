@@ -46,8 +46,8 @@ async function scene(t: TestContext) {
     if (line.startsWith('warning: ')) warnings.push(line.slice('warning: '.length))
   }
   const restore = (archive: Buffer, ...repositories: string[]) => {
-    const parts = { git: locked, open: () => [archive], into, repositories, onNote }
-    return Array.fromAsync(restoreArchive(parts, signal))
+    const options = { git: locked, open: () => [archive], into, repositories, onNote }
+    return Array.fromAsync(restoreArchive(options, signal))
   }
   const restoring = () => restoreArchive({ git: locked, open: () => [archiveBytes], into }, signal)
   return { into, restore, restoring, warnings }

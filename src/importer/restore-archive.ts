@@ -14,7 +14,7 @@ import {
   syncTree,
   undoAndThrow,
 } from '../formats/output.ts'
-import { extractionLimits, safeEntries, unpackArchive } from '../formats/unpack-archive.ts'
+import { extractionLimits, unpackArchive, validateEntries } from '../formats/unpack-archive.ts'
 import { parseDescription } from '../git/description.ts'
 import type { Git } from '../git/git.ts'
 import type { Bytes } from '../lib/bytes.ts'
@@ -26,7 +26,7 @@ import { pathInArchive } from '../records/record-urls.ts'
 import type { Snapshot } from '../sources/snapshot.ts'
 import { type Records, readRecords } from './records.ts'
 
-export interface RestoreParts {
+export interface RestoreOptions {
   git: Git
   /** Opens the archive from its beginning. It is called twice. */
   open(): Bytes | Folder
@@ -42,8 +42,8 @@ export interface RestoreParts {
  * Restores every repository of an archive, or yields the errors of those that are damaged. Each repository is restored completely or
  * not at all. Nothing is written before the whole archive was read and every target was found to be free.
  */
-export async function* restoreArchive(parts: RestoreParts, signal: AbortSignal) {
-  const { git, open, into, repositories = [] } = parts
+export async function* restoreArchive(restoreOptions: RestoreOptions, signal: AbortSignal) {
+  const { git, open, into, repositories = [] } = restoreOptions
   await sweepWorkDirectories(into)
   const wanted = new Set(repositories.map((name) => name.toLowerCase()))
   const isWanted = (fullName: string) => wanted.size === 0 || wanted.has(fullName.toLowerCase())
@@ -58,7 +58,7 @@ export async function* restoreArchive(parts: RestoreParts, signal: AbortSignal) 
   const unpacked = await unpackArchive(open(), join(work.path, 'unpacked'), signal)
   if (unpacked.damage) throw unpacked.damage
   const manifest = await readManifest(unpacked.root)
-  const warn = (text: string) => parts.onNote?.(`warning: ${text}`)
+  const warn = (text: string) => restoreOptions.onNote?.(`warning: ${text}`)
   const warnings = new LimitedLines(({ text }) => warn(text))
   if (manifest) {
     await refuseEdited(unpacked.root, manifest)
@@ -83,7 +83,7 @@ export async function* restoreArchive(parts: RestoreParts, signal: AbortSignal) 
   }
   warnings.end()
   for (const [kind, count] of countLeftBehind(records, denials))
-    parts.onNote?.(`skipped: ${formatRecordCount(kind, count)}`)
+    restoreOptions.onNote?.(`skipped: ${formatRecordCount(kind, count)}`)
 }
 
 const RESTORED_KINDS = ['users', 'bots', 'organizations', 'repositories']
@@ -102,7 +102,7 @@ function countLeftBehind(records: Records, denials: Denials): [kind: string, cou
 async function repositoryFolders(archive: Bytes | Folder, into: string, signal: AbortSignal) {
   const folders = new Set<string>()
   const limits = await extractionLimits(nearestExisting(into))
-  for await (const { path } of safeEntries(archive, limits, signal)) {
+  for await (const { path } of validateEntries(archive, limits, signal)) {
     const [top, owner, folder] = path.split('/')
     if (top === 'repositories' && folder?.endsWith('.git')) folders.add(`${owner}/${folder}`)
   }

@@ -14,7 +14,7 @@ import {
   isOfGroup,
   projectName,
 } from '../formats/gitlab-export/read-gitlab-export.ts'
-import { NOT_UNPACKED, safeEntries } from '../formats/unpack-archive.ts'
+import { NOT_UNPACKED, validateEntries } from '../formats/unpack-archive.ts'
 import type { Bytes } from '../lib/bytes.ts'
 import { LimitedLines } from '../lib/findings.ts'
 import { anyObject, type JsonObject, parseJson } from '../lib/json-shape.ts'
@@ -60,7 +60,7 @@ export async function summarizeArchive(
   const warnings = new LimitedLines(({ text }) => summary.warnings.push(text))
   let damage: ArchiveDamaged | undefined
   try {
-    for await (const entry of safeEntries(archive, NOT_UNPACKED, signal))
+    for await (const entry of validateEntries(archive, NOT_UNPACKED, signal))
       await addEntry(summary, { counter, warnings }, entry)
   } catch (error) {
     if (!(error instanceof ArchiveDamaged)) throw error

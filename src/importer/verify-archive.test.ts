@@ -64,8 +64,8 @@ async function verified(t: TestContext, archive: Buffer, isKept = true): Promise
     searchPath: process.env.PATH ?? '',
     home: join(directory, 'home'),
   })
-  const parts = { git, directory, file: isKept ? file : undefined }
-  const findings = await Array.fromAsync(verifyArchive(parts, [archive], signal))
+  const options = { git, directory, file: isKept ? file : undefined }
+  const findings = await Array.fromAsync(verifyArchive(options, [archive], signal))
   return findings.flatMap((each) => ('text' in each ? [`${each.level}: ${each.text}`] : []))
 }
 

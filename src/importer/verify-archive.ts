@@ -18,7 +18,7 @@ import {
 } from '../formats/compare-manifest.ts'
 import { Report } from '../formats/format.ts'
 import {
-  type GitLabParts,
+  type GitLabOptions,
   isGitLabExport,
   readGitLabExport,
 } from '../formats/gitlab-export/read-gitlab-export.ts'
@@ -48,7 +48,7 @@ export type Finding =
 
 const finding = (level: Level, text: string): Finding => ({ level, text, count: 1 })
 
-export interface VerifyParts {
+export interface VerifyOptions {
   git: Git
   /** An empty directory. The caller removes it. */
   directory: string
@@ -58,7 +58,7 @@ export interface VerifyParts {
 
 /** Yields verified and partial repositories, errors, warnings and notes as soon as they are found. Throws ArchiveRefused. */
 export async function* verifyArchive(
-  { git, directory, file }: VerifyParts,
+  { git, directory, file }: VerifyOptions,
   archive: Bytes | Folder,
   signal: AbortSignal,
 ): AsyncGenerator<Finding> {
@@ -122,13 +122,13 @@ export async function* verifyArchive(
 /** Reads a project export of GitLab as a conversion would: every record that it would lose is a warning. */
 async function* exportFindings(
   unpacked: Unpacked,
-  parts: Pick<GitLabParts, 'git' | 'scratch' | 'name' | 'signal'>,
+  gitlabOptions: Pick<GitLabOptions, 'git' | 'scratch' | 'name' | 'signal'>,
 ): AsyncGenerator<Finding> {
   using resources = new DisposableStack()
   const warnings: string[] = []
   const report = new Report((text) => warnings.push(text))
   const names = { owner: 'gitlab', people: new Map(), projects: new Map() }
-  const options = { ...parts, ...names, wanted: new Set<string>(), report, resources }
+  const options = { ...gitlabOptions, ...names, wanted: new Set<string>(), report, resources }
   const content = await readGitLabExport(unpacked, options)
   const { madeBy } = content.summary
   yield finding('note', `it is a project export of ${madeBy}; it has no digests to compare`)

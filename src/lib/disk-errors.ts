@@ -146,11 +146,11 @@ export async function withWriteContext<T>(
   try {
     return await write()
   } catch (error) {
-    throw addDiskFacts(error, path, neededBytes)
+    throw addDiskDetails(error, path, neededBytes)
   }
 }
 
-export function addDiskFacts(error: unknown, path: string, neededBytes?: number): unknown {
+export function addDiskDetails(error: unknown, path: string, neededBytes?: number): unknown {
   if (!(error instanceof Error) || !failureOf(error) || 'freeBytes' in error) return error
   const { path: known, dest } = error as DiskError
   const written = dest ?? known ?? path

@@ -3,7 +3,7 @@ import { formatNumber } from './quantities.ts'
 /** Objects of one kind that could not be read, or that a format cannot represent. */
 export interface Loss {
   /**
-   * A kind of facts, such as `pull_request_reviews`, or a more specific noun, such as `organization_labels`. The examples of
+   * A kind of records, such as `pull_request_reviews`, or a more specific noun, such as `organization_labels`. The examples of
    * `not_read` are sentences about what a host does not provide.
    */
   kind: string

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { addDiskFacts } from './disk-errors.ts'
+import { addDiskDetails } from './disk-errors.ts'
 
 /** Sorts rows in a file, so that memory does not grow with their number. Each row belongs to a table and has a key. */
 export interface SortedRows extends Disposable {
@@ -36,7 +36,7 @@ export function sortedRows(file: string): SortedRows {
       try {
         insert.run(idOf(table), key, at, arrivals++, JSON.stringify(value))
       } catch (error) {
-        throw addDiskFacts(error, file)
+        throw addDiskDetails(error, file)
       }
     },
     *all<T>(table: string) {
@@ -64,6 +64,6 @@ function openEmpty(file: string): DatabaseSync {
     )
     return db
   } catch (error) {
-    throw addDiskFacts(error, file)
+    throw addDiskDetails(error, file)
   }
 }

@@ -4,7 +4,7 @@ import type { BlobStore } from '../blobs/blob-store.ts'
 import { type AlsoWrite, type Db, rowsInPages, selectInBatches } from '../db/database.ts'
 import { NotFound } from '../lib/request-errors.ts'
 import { waitAtMost } from '../lib/timers.ts'
-import type { RepositorySummary } from '../repositories/facts-store.ts'
+import type { RepositorySummary } from '../repositories/metadata-store.ts'
 import { readableAmong } from '../repositories/visible-repository.ts'
 import type { Migration } from './migration.ts'
 import { findMigration, readColumns } from './migration-store.ts'
@@ -74,8 +74,8 @@ export async function noLongerReadable(
   const [exported = []] = await archivedRepositories(db, [migration])
   const ids = exported.map(({ repositoryId }) => repositoryId)
   const readable = await readableAmong(db, migration.owner.id, ids)
-  const lost = exported.filter(({ repositoryId }) => !readable.has(repositoryId))
-  return lost.slice(0, atMost).map(({ fullName }) => fullName)
+  const missing = exported.filter(({ repositoryId }) => !readable.has(repositoryId))
+  return missing.slice(0, atMost).map(({ fullName }) => fullName)
 }
 
 /** Finds the archive of a signed link, which needs no account. An expired archive is not found, even before it is swept. */
@@ -133,9 +133,13 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
   if (!archived || numUpdatedRows === 0n) return undefined
   await markSegmentsUsed(tx, await repositorySegments(tx, id), now)
   const { archive_key, metadata_key, manifest_key } = archived
-  const own = [archive_key, metadata_key, manifest_key].filter((key) => key !== null)
-  await tx.deleteFrom('segments').where('key', 'in', own).where('fingerprint', 'is', null).execute()
-  return own
+  const archiveKeys = [archive_key, metadata_key, manifest_key].filter((key) => key !== null)
+  await tx
+    .deleteFrom('segments')
+    .where('key', 'in', archiveKeys)
+    .where('fingerprint', 'is', null)
+    .execute()
+  return archiveKeys
 }
 
 /** Returns the keys that belong to composed archives. */
@@ -158,7 +162,7 @@ export async function countArchives(db: Db): Promise<{ count: number; composedBy
 }
 
 /** The name of the segments that belong to no repository, in a list of damaged repositories. */
-const OWN_DATA = 'the metadata of the archive'
+const ARCHIVE_METADATA = 'the metadata of the archive'
 
 /** Returns the names of the repositories whose data in the archive is damaged. */
 export async function damagedRepositoriesIn(
@@ -177,11 +181,11 @@ export async function damagedRepositoriesIn(
   const names = named.flatMap(({ fullName }, position) => {
     const git = outcomes.get(position)?.segmentKey ?? []
     const keys = [git, archivedKeysOf(records.get(position)?.records)].flat()
-    const own = keys.filter((key) => found.has(key))
-    for (const key of own) found.delete(key)
-    return own.length > 0 ? [fullName] : []
+    const archiveKeys = keys.filter((key) => found.has(key))
+    for (const key of archiveKeys) found.delete(key)
+    return archiveKeys.length > 0 ? [fullName] : []
   })
-  return found.size > 0 ? [...names, OWN_DATA] : names
+  return found.size > 0 ? [...names, ARCHIVE_METADATA] : names
 }
 
 /** Returns the migrations whose archive has damaged data. */
@@ -237,7 +241,7 @@ export async function* referencedBlobs(db: Db): AsyncGenerator<ReferencedBlob> {
   )
 }
 
-export interface DeleteParts {
+export interface DeleteDependencies {
   db: Db
   blobs: BlobStore
   now: () => number
@@ -248,30 +252,30 @@ const DELETION_TIMEOUT_MS = 1000
 
 /** Deletes the archive of a migration, which stays listed. Throws NotFound if there is none. */
 export async function deleteArchive(
-  parts: DeleteParts,
+  dependencies: DeleteDependencies,
   scope: Scope,
   migrationId: number,
   alsoWrite?: AlsoWrite,
 ): Promise<void> {
-  const migration = await findMigration(parts.db, scope, migrationId)
-  const keys = migration && (await dropRows(parts, migration.id, alsoWrite))
+  const migration = await findMigration(dependencies.db, scope, migrationId)
+  const keys = migration && (await dropRows(dependencies, migration.id, alsoWrite))
   if (!keys) throw new NotFound()
   // The archive is deleted even if the store fails: bytes that remain are orphans, and are swept.
-  await waitAtMost(DELETION_TIMEOUT_MS, deleteBytes(parts, keys))
+  await waitAtMost(DELETION_TIMEOUT_MS, deleteBytes(dependencies, keys))
 }
 
 /** Deletes the row first and the bytes last: bytes that a crash leaves are swept. */
 export async function removeArchive(
-  parts: DeleteParts,
+  dependencies: DeleteDependencies,
   migrationId: number,
   alsoWrite?: AlsoWrite,
 ): Promise<void> {
-  await deleteBytes(parts, (await dropRows(parts, migrationId, alsoWrite)) ?? [])
+  await deleteBytes(dependencies, (await dropRows(dependencies, migrationId, alsoWrite)) ?? [])
 }
 
 /** Returns undefined if there was no archive. */
 const dropRows = (
-  { db, now }: DeleteParts,
+  { db, now }: DeleteDependencies,
   migrationId: number,
   alsoWrite?: AlsoWrite,
 ): Promise<string[] | undefined> =>
@@ -281,6 +285,6 @@ const dropRows = (
     return keys
   })
 
-async function deleteBytes({ blobs }: DeleteParts, keys: readonly string[]): Promise<void> {
+async function deleteBytes({ blobs }: DeleteDependencies, keys: readonly string[]): Promise<void> {
   for (const key of keys) await blobs.delete(key)
 }

@@ -23,8 +23,8 @@ async function scene(t: TestContext, engine: Engine) {
     },
     async recordedEvents() {
       const rows = await db.selectFrom('webhook_events').selectAll().orderBy('id').execute()
-      return rows.map(({ webhook_id, action, facts }) => {
-        const { summary, startedBy } = JSON.parse(facts) as EndedMigration
+      return rows.map(({ webhook_id, action, subject }) => {
+        const { summary, startedBy } = JSON.parse(subject) as EndedMigration
         return { webhook: webhook_id, action, migration: summary.id, by: startedBy.login }
       })
     },
@@ -35,7 +35,7 @@ async function scene(t: TestContext, engine: Engine) {
 
 onEachEngine('the end of a migration', (engine, testOnSqlite) => {
   testOnSqlite('is recorded for the webhooks of its owner, for every outcome', async (t) => {
-    const { db, host, parts, start, work, webhook, recordedEvents, waiting } = await scene(
+    const { db, host, dependencies, start, work, webhook, recordedEvents, waiting } = await scene(
       t,
       engine,
     )
@@ -46,7 +46,7 @@ onEachEngine('the end of a migration', (engine, testOnSqlite) => {
     const partial = await start(['atlas', 'birds'], { allowPartial: true })
     const failed = await start(['atlas', 'birds'])
     const cancelled = await start(['atlas'])
-    await cancelMigration(parts, await migrationById(db, cancelled))
+    await cancelMigration(dependencies, await migrationById(db, cancelled))
     host.contents.delete('alice/birds')
     await work()
     const of = { webhook: mine, by: 'alice' }

@@ -10,7 +10,7 @@ import { recordEvent } from '../webhooks/record-event.ts'
 import type { MigrationAction } from '../webhooks/webhook-store.ts'
 import { changeState, type MigrationEnd, migrationById } from './export-store.ts'
 import { releaseLocks } from './lock-store.ts'
-import { type LockParts, reconcileLocks } from './locks.ts'
+import { type LockDependencies, reconcileLocks } from './locks.ts'
 import {
   batchOfMigration,
   CANCELLED,
@@ -22,7 +22,7 @@ import { readColumns } from './migration-store.ts'
 import { fullNameAt } from './repository-list-store.ts'
 import { type Summary, summaryById } from './summaries.ts'
 
-/** The facts of a webhook event about a migration that has ended. */
+/** The subject of a webhook event about a migration that has ended. */
 export interface EndedMigration {
   summary: Summary
   /** The person who started it. */
@@ -34,21 +34,21 @@ export interface EndedMigration {
  * `changeState` does.
  */
 export async function endMigration(
-  parts: { queue: Queue; now: () => number },
+  dependencies: { queue: Queue; now: () => number },
   tx: Db,
   id: number,
   to: 'exported' | 'failed',
   end: MigrationEnd = {},
 ): Promise<void> {
-  await changeState(tx, id, to, { now: parts.now(), ...end })
+  await changeState(tx, id, to, { now: dependencies.now(), ...end })
   const accounts = await readColumns(tx, id, ['owner', 'started_by'])
   const owner = JSON.parse(accounts.owner) as Account
-  await recordEvent(parts, tx, { owner }, async () => {
+  await recordEvent(dependencies, tx, { owner }, async () => {
     const summary = (await summaryById(tx, id))!
     const startedBy = accounts.started_by ? (JSON.parse(accounts.started_by) as Account) : owner
     const action: MigrationAction = endOf(summary).end
-    const facts: EndedMigration = { summary, startedBy }
-    return { event: 'migration', action, facts }
+    const subject: EndedMigration = { summary, startedBy }
+    return { event: 'migration', action, subject }
   })
 }
 
@@ -59,13 +59,13 @@ export interface OutcomeLog {
   error(fields: object, message: string): void
 }
 
-interface LogParts {
+interface LogDependencies {
   db: Db
   log: OutcomeLog
 }
 
 /** Logs the end of a migration if it ended for this reason. */
-export async function logOutcome({ db, log }: LogParts, id: number, reason: string | null) {
+export async function logOutcome({ db, log }: LogDependencies, id: number, reason: string | null) {
   const ended = await summaryById(db, id)
   if (ended?.reason === reason) logEndedMigration(log, ended)
 }
@@ -98,7 +98,7 @@ export function endOf(migration: Summary) {
 }
 
 export async function logNotExported(
-  { db, log }: LogParts,
+  { db, log }: LogDependencies,
   { migrationId, position }: ExportTask,
   reason: string,
 ): Promise<void> {
@@ -107,7 +107,7 @@ export async function logNotExported(
   log.warn(fields, `${repository} could not be exported: ${reason}`)
 }
 
-export interface CancelParts extends LockParts {
+export interface CancelDependencies extends LockDependencies {
   log: OutcomeLog
 }
 
@@ -116,27 +116,33 @@ const MAX_UNLOCK_WAIT_MS = 1000
 
 /** Ends the migration as failed. Running jobs are aborted and cannot write any more; finished segments stay. */
 export async function cancelMigration(
-  parts: CancelParts,
+  dependencies: CancelDependencies,
   { id }: Migration,
   alsoWrite?: AlsoWrite,
 ): Promise<Migration> {
-  const { queue } = parts
-  const { migration, summary, released } = await cancelInTransaction(parts, id, alsoWrite).catch(
-    (error: unknown) => {
-      if (!(error instanceof InvalidStateChange)) throw error
-      throw new InvalidRequest([
-        { code: 'unprocessable', message: 'The migration has already ended.' },
-      ])
-    },
-  )
+  const { queue } = dependencies
+  const { migration, summary, released } = await cancelInTransaction(
+    dependencies,
+    id,
+    alsoWrite,
+  ).catch((error: unknown) => {
+    if (!(error instanceof InvalidStateChange)) throw error
+    throw new InvalidRequest([
+      { code: 'unprocessable', message: 'The migration has already ended.' },
+    ])
+  })
   queue.interrupt(batchOfMigration(id))
   queue.wake()
-  logEndedMigration(parts.log, summary)
-  await waitAtMost(MAX_UNLOCK_WAIT_MS, reconcileLocks(parts, released))
+  logEndedMigration(dependencies.log, summary)
+  await waitAtMost(MAX_UNLOCK_WAIT_MS, reconcileLocks(dependencies, released))
   return migration
 }
 
-function cancelInTransaction({ db, queue, now }: CancelParts, id: number, alsoWrite?: AlsoWrite) {
+function cancelInTransaction(
+  { db, queue, now }: CancelDependencies,
+  id: number,
+  alsoWrite?: AlsoWrite,
+) {
   // A job that ends at the same time locks the same rows in another order.
   return retryDeadlocks(() =>
     db.transaction().execute(async (tx) => {

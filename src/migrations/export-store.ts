@@ -1,7 +1,7 @@
 import { type Account, nameKey } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { NotFound } from '../lib/request-errors.ts'
-import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { fullNameOf, type RepositoryMetadata } from '../repositories/repository-metadata.ts'
 import { findCurrentNames, keyOfName } from '../repositories/repository-store.ts'
 import { readableAmong } from '../repositories/visible-repository.ts'
 import {
@@ -15,6 +15,7 @@ import {
   statesBefore,
 } from './migration.ts'
 import { readColumns } from './migration-store.ts'
+import { countOutcome } from './outcome-counts.ts'
 import {
   NOT_BEGUN,
   outcomesOf,
@@ -23,12 +24,11 @@ import {
   readRecordExports,
 } from './outcomes.ts'
 import { repositoriesAt, repositoriesOf } from './repository-list-store.ts'
-import { tally } from './tally-store.ts'
 
 export interface ExportedRepository
   extends Pick<RepositoryOutcome, 'segmentKey' | 'outcome' | 'reason' | 'missingLfs'> {
   position: number
-  facts: RepositoryFacts
+  metadata: RepositoryMetadata
   /** Null without a forge, or if records are excluded. */
   records: RepositoryRecords | null
 }
@@ -62,13 +62,13 @@ export async function repositoriesToExport(
   const { owner_id, options, started_at } = await readColumns(db, migrationId, columns)
   const readable = await readableAmong(db, owner_id, ids)
   const names = await findCurrentNames(db, ids)
-  const repositories = all.map((facts) => {
-    const current = names.get(facts.id)!
-    const unreadable = readable.has(facts.id) ? undefined : NO_LONGER_READABLE
+  const repositories = all.map((metadata) => {
+    const current = names.get(metadata.id)!
+    const unreadable = readable.has(metadata.id) ? undefined : NO_LONGER_READABLE
     // A repository is read by its name, which may belong to another repository after a rename.
-    const isRenamed = keyOfName(current) !== nameKey(fullNameOf(facts))
+    const isRenamed = keyOfName(current) !== nameKey(fullNameOf(metadata))
     const renamed = isRenamed ? `it is now called ${current.owner}/${current.name}` : undefined
-    return { facts, refusal: current.hidden ?? unreadable ?? renamed }
+    return { metadata, refusal: current.hidden ?? unreadable ?? renamed }
   })
   const since = started_at ?? Number.POSITIVE_INFINITY
   return { repositories, options: JSON.parse(options) as MigrationOptions, since }
@@ -120,7 +120,7 @@ export async function changeState(
   if (numUpdatedRows === 0n) throw new InvalidStateChange(`migration ${id} cannot become ${to} now`)
   const shown = shownState(to, change.reason ?? null)
   if (shown === 'pending' || shown === 'exporting') return
-  await tally(tx, `migrations ${shown}`, { now: change.now })
+  await countOutcome(tx, `migrations ${shown}`, { now: change.now })
 }
 
 /** Returns the migration's repositories in order, with their results so far. */
@@ -131,11 +131,11 @@ export async function exportedRepositories(
   const outcomes = await outcomesOf(db, migration)
   const records = await readRecordExports(db, migration)
   const repositories = await repositoriesOf(db, migration)
-  return repositories.map((facts, position) => {
+  return repositories.map((metadata, position) => {
     const { segmentKey, outcome, reason, missingLfs } = outcomes.get(position) ?? NOT_BEGUN
     return {
       position,
-      facts,
+      metadata,
       segmentKey,
       outcome,
       reason,

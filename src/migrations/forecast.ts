@@ -2,14 +2,14 @@ import type { Scope } from '../accounts/account.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { mapConcurrent } from '../lib/turns.ts'
 import { smallestFreeBytes } from '../queue/process-store.ts'
-import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { fullNameOf, type RepositoryMetadata } from '../repositories/repository-metadata.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { predictSeconds } from './estimate.ts'
 import { recentExports } from './outcome-store.ts'
 import { archiveWarnings } from './progress.ts'
 import { describeQuota, readQuota, totalBytes } from './quota.ts'
 import { findSegments, problemsOf } from './segment-store.ts'
-import { readRepositoryList, type StartParts, type StartRequest } from './start-migration.ts'
+import { readRepositoryList, type StartDependencies, type StartRequest } from './start-migration.ts'
 
 type RepositoryForecast = ReturnType<typeof nothingToExport>
 
@@ -19,23 +19,28 @@ const CONCURRENT_EXAMINATIONS = 4
 
 /** Returns what starting this migration would do. Throws InvalidRequest as the start would. */
 export async function forecast(
-  { installedVersion, ...parts }: StartParts & { installedVersion?: string | undefined },
+  {
+    installedVersion,
+    ...dependencies
+  }: StartDependencies & { installedVersion?: string | undefined },
   scope: Scope,
   { repositories, options }: StartRequest,
 ) {
-  const facts = options.orgMetadataOnly ? [] : await readRepositoryList(parts, scope, repositories)
+  const metadata = options.orgMetadataOnly
+    ? []
+    : await readRepositoryList(dependencies, scope, repositories)
   const forecasts = await mapConcurrent(
-    facts,
-    { concurrency: CONCURRENT_EXAMINATIONS, signal: parts.signal },
+    metadata,
+    { concurrency: CONCURRENT_EXAMINATIONS, signal: dependencies.signal },
     async (each, stop) =>
-      options.excludeGitData ? nothingToExport(each) : detectChanges(parts, each, stop),
+      options.excludeGitData ? nothingToExport(each) : detectChanges(dependencies, each, stop),
   )
   const exported = forecasts.filter(({ reason }) => reason === null)
   const written = exported.filter(({ reused }) => !reused)
   const bytesToWrite = totalBytes(written)
-  const recent = await recentExports(parts.db)
-  const freeBytes = await smallestFreeBytes(parts.db, parts.now())
-  const quota = await readQuota(parts.db, scope.owner, parts.maxArchiveBytes)
+  const recent = await recentExports(dependencies.db)
+  const freeBytes = await smallestFreeBytes(dependencies.db, dependencies.now())
+  const quota = await readQuota(dependencies.db, scope.owner, dependencies.maxArchiveBytes)
   const archiveBytes = totalBytes(exported)
   return {
     repositories: forecasts,
@@ -64,9 +69,9 @@ function spaceWarnings(bytesToWrite: number, freeBytes: number | null): string[]
   ]
 }
 
-function nothingToExport(facts: RepositoryFacts) {
+function nothingToExport(metadata: RepositoryMetadata) {
   return {
-    fullName: fullNameOf(facts),
+    fullName: fullNameOf(metadata),
     bytes: 0,
     lfsBytes: 0,
     /** Exported before and unchanged since. */
@@ -79,12 +84,12 @@ function nothingToExport(facts: RepositoryFacts) {
 }
 
 async function detectChanges(
-  { db, source }: StartParts,
-  facts: RepositoryFacts,
+  { db, source }: StartDependencies,
+  metadata: RepositoryMetadata,
   signal: AbortSignal,
 ): Promise<RepositoryForecast> {
-  const unknown = { ...nothingToExport(facts), bytes: facts.sizeKib * 1024 }
-  const found = await source?.find(facts.owner.login, facts.name)
+  const unknown = { ...nothingToExport(metadata), bytes: metadata.sizeKib * 1024 }
+  const found = await source?.find(metadata.owner.login, metadata.name)
   if (!source || !found) return unknown
   try {
     const examination = await source.examine(found, signal)

@@ -12,16 +12,16 @@ import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { InvalidRequest, NotFound } from '../lib/request-errors.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
-import { syncCatalogue } from '../repositories/sync.ts'
+import { syncAllRepositories } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { deleteArchive } from './archive-store.ts'
-import { type CancelParts, cancelMigration } from './end-migration.ts'
+import { type CancelDependencies, cancelMigration } from './end-migration.ts'
 import { changeState } from './export-store.ts'
 import { locksOnOwn, releaseExpiredLocks } from './lock-store.ts'
 import { reconcileLocksOf, reconcileReleasedLocks, removeLocks, unlockRepository } from './locks.ts'
 import { DEFAULT_OPTIONS } from './migration.ts'
-import { type StartParts, startMigration } from './start-migration.ts'
+import { type StartDependencies, startMigration } from './start-migration.ts'
 
 const OPTIONS = { ...DEFAULT_OPTIONS, lockRepositories: true }
 
@@ -33,7 +33,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     await host.repository(name, { files: { a: '1' }, wiki: { 'Home.md': '1' } })
   }
   const source = gitDirectory({ root: host.root, git: host.godwitGit })
-  const parts = {
+  const dependencies = {
     db,
     queue: embeddedQueue({ db }),
     source,
@@ -41,18 +41,18 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     maxUnfinished: 100,
     lockTtlMs: 60_000,
     log: { info() {}, warn() {}, error() {} },
-  } satisfies StartParts & CancelParts
+  } satisfies StartDependencies & CancelDependencies
   const viewer = async (login: string): Promise<Viewer> => ({
     account: await ensureAccount(db, login, 0),
     tokenId: 1,
   })
-  const start = async (login: string, with_: Partial<StartParts> = {}) =>
-    startMigration({ ...parts, ...with_ }, ownScope(await viewer(login)), {
+  const start = async (login: string, with_: Partial<StartDependencies> = {}) =>
+    startMigration({ ...dependencies, ...with_ }, ownScope(await viewer(login)), {
       repositories: ['site'],
       options: OPTIONS,
     })
   const rows = () => db.selectFrom('repository_locks').selectAll().execute()
-  return { db, host, parts, viewer, start, rows }
+  return { db, host, dependencies, viewer, start, rows }
 }
 
 const isLocked = async (host: GitHost, name: string) =>
@@ -89,13 +89,13 @@ onEachEngine('locks', (engine, testOnSqlite) => {
   })
 
   test('a lock that is released while it is applied is not applied, and does not fail', async (t) => {
-    const { host, parts, viewer, start, rows } = await scene(t, engine)
+    const { host, dependencies, viewer, start, rows } = await scene(t, engine)
     const alice = await viewer('alice')
     const { id } = await start('alice')
     const git = interrupted(host.godwitGit, () =>
-      unlockRepository(parts, ownScope(alice), id, 'site'),
+      unlockRepository(dependencies, ownScope(alice), id, 'site'),
     )
-    await reconcileLocksOf({ ...parts, source: gitDirectory({ root: host.root, git }) }, id)
+    await reconcileLocksOf({ ...dependencies, source: gitDirectory({ root: host.root, git }) }, id)
     for (const name of ['alice/site', 'alice/site.wiki']) {
       assert.equal(await isLocked(host, name), false, name)
     }
@@ -103,7 +103,7 @@ onEachEngine('locks', (engine, testOnSqlite) => {
   })
 
   test('a repository stays locked while another migration holds a lock on it', async (t) => {
-    const { host, parts, viewer, start, rows } = await scene(t, engine)
+    const { host, dependencies, viewer, start, rows } = await scene(t, engine)
     // It is quoted in the config, so that git has to parse it.
     await host.git(['config', 'quoted.value', 'a; b'], { dir: host.path('alice/site') })
     const alice = await viewer('alice')
@@ -120,7 +120,7 @@ onEachEngine('locks', (engine, testOnSqlite) => {
         return host.godwitGit.run(args, call)
       },
     }
-    const late = { ...parts, source: gitDirectory({ root: host.root, git }) }
+    const late = { ...dependencies, source: gitDirectory({ root: host.root, git }) }
     await unlockRepository(late, ownScope(alice), first.id, 'site')
     assert.ok(second > first.id)
     assert.deepEqual(
@@ -136,16 +136,16 @@ onEachEngine('locks', (engine, testOnSqlite) => {
   testOnSqlite(
     'the lock of a missing repository stays recorded until it was removed',
     async (t) => {
-      const { host, parts, viewer, start, rows } = await scene(t, engine)
+      const { host, dependencies, viewer, start, rows } = await scene(t, engine)
       const [here, away] = [join(host.root, 'alice'), join(host.root, '../away')]
       const { id } = await start('alice')
       await rename(here, away)
-      await unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
-      await reconcileReleasedLocks(parts)
+      await unlockRepository(dependencies, ownScope(await viewer('alice')), id, 'site')
+      await reconcileReleasedLocks(dependencies)
       assert.equal((await rows()).length, 1)
       await rename(away, here)
       assert.equal(await isLocked(host, 'alice/site'), true)
-      await reconcileReleasedLocks(parts)
+      await reconcileReleasedLocks(dependencies)
       assert.deepEqual(await rows(), [])
       await host.push('alice/site', { a: '2' })
       await host.push('alice/site.wiki', { 'Home.md': '2' })
@@ -155,8 +155,11 @@ onEachEngine('locks', (engine, testOnSqlite) => {
   testOnSqlite(
     'the lock of a repository that is no longer served is removed, and stays recorded until then',
     async (t) => {
-      const { host, parts, viewer, start, rows } = await scene(t, engine)
-      const withdrawn = { ...parts, source: { ...parts.source, find: async () => undefined } }
+      const { host, dependencies, viewer, start, rows } = await scene(t, engine)
+      const withdrawn = {
+        ...dependencies,
+        source: { ...dependencies.source, find: async () => undefined },
+      }
       await start('alice', { lockTtlMs: -1 })
       await reconcileReleasedLocks(withdrawn)
       assert.deepEqual(await rows(), [])
@@ -166,34 +169,34 @@ onEachEngine('locks', (engine, testOnSqlite) => {
       const site = { owner: 'ALICE', name: 'Site' }
       assert.equal(await removeLocks(withdrawn, site, { forget: true }), true)
       assert.equal(await isLocked(host, 'alice/site'), false)
-      const unlocking = unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
+      const unlocking = unlockRepository(dependencies, ownScope(await viewer('alice')), id, 'site')
       await assert.rejects(unlocking, NotFound)
     },
   )
 
   test('an operator can forget the lock of a missing repository, but not while the source is unreadable', async (t) => {
-    const { host, parts, start, rows } = await scene(t, engine)
+    const { host, dependencies, start, rows } = await scene(t, engine)
     const site = { owner: 'alice', name: 'site' }
     await start('alice')
     await rename(host.root, `${host.root}.away`)
-    await assert.rejects(removeLocks(parts, site, { forget: true }), Unreadable)
+    await assert.rejects(removeLocks(dependencies, site, { forget: true }), Unreadable)
     assert.equal((await rows()).length, 1)
     await rename(`${host.root}.away`, host.root)
     await rm(join(host.root, 'alice'), { recursive: true })
-    assert.equal(await removeLocks(parts, site), false)
+    assert.equal(await removeLocks(dependencies, site), false)
     assert.equal((await rows()).length, 1)
-    assert.equal(await removeLocks(parts, site, { forget: true }), false)
+    assert.equal(await removeLocks(dependencies, site, { forget: true }), false)
     assert.deepEqual(await rows(), [])
   })
 
   testOnSqlite(
     'the lock of a repository whose name changed its case on disk is removed',
     async (t) => {
-      const { host, parts, start, rows } = await scene(t, engine)
+      const { host, dependencies, start, rows } = await scene(t, engine)
       await start('alice')
       for (const part of ['.git', '.wiki.git'])
         await rename(join(host.root, `alice/site${part}`), join(host.root, `alice/Site${part}`))
-      assert.equal(await removeLocks(parts, { owner: 'alice', name: 'site' }), true)
+      assert.equal(await removeLocks(dependencies, { owner: 'alice', name: 'site' }), true)
       assert.deepEqual(await rows(), [])
       assert.equal(await isLocked(host, 'alice/Site'), false)
     },
@@ -202,11 +205,11 @@ onEachEngine('locks', (engine, testOnSqlite) => {
   testOnSqlite(
     'the end of a migration removes the lock of a repository whose name changed its case',
     async (t) => {
-      const { host, parts, viewer, start, rows } = await scene(t, engine)
+      const { host, dependencies, viewer, start, rows } = await scene(t, engine)
       const { id } = await start('alice')
       const path = (name: string, part: string) => join(host.root, `alice/${name}${part}`)
       for (const part of ['.git', '.wiki.git']) await rename(path('site', part), path('Site', part))
-      await unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
+      await unlockRepository(dependencies, ownScope(await viewer('alice')), id, 'site')
       assert.deepEqual(await rows(), [])
       for (const name of ['alice/Site', 'alice/Site.wiki'])
         assert.equal(await isLocked(host, name), false, name)
@@ -214,18 +217,18 @@ onEachEngine('locks', (engine, testOnSqlite) => {
   )
 
   test('a lock that is taken while another is released is not deleted with it', async (t) => {
-    const { host, parts, start, rows } = await scene(t, engine)
+    const { host, dependencies, start, rows } = await scene(t, engine)
     await start('alice')
     await rename(join(host.root, 'alice/site.git'), join(host.root, 'alice/Site.git'))
-    const { source } = parts
+    const { source } = dependencies
     let second = 0
     const reconcileLock: typeof source.reconcileLock = async (repository, isWanted) => {
       await source.reconcileLock(repository, isWanted)
       second ||= (await start('alice', { lockTtlMs: -1 })).id
-      await releaseExpiredLocks(parts.db, Date.now())
+      await releaseExpiredLocks(dependencies.db, Date.now())
     }
     const site = { owner: 'alice', name: 'site' }
-    await removeLocks({ ...parts, source: { ...source, reconcileLock } }, site)
+    await removeLocks({ ...dependencies, source: { ...source, reconcileLock } }, site)
     assert.deepEqual(
       (await rows()).map((row) => row.migration_id),
       [second],
@@ -233,42 +236,45 @@ onEachEngine('locks', (engine, testOnSqlite) => {
   })
 
   test('the lock of a wiki without its repository is removed, unless the wiki itself is locked', async (t) => {
-    const { db, host, parts, start, rows, viewer } = await scene(t, engine)
+    const { db, host, dependencies, start, rows, viewer } = await scene(t, engine)
     await start('alice', { lockTtlMs: -1 })
     await rm(host.path('alice/site'), { recursive: true })
-    await reconcileReleasedLocks(parts)
+    await reconcileReleasedLocks(dependencies)
     assert.equal(await isLocked(host, 'alice/site.wiki'), false)
     assert.equal((await rows()).length, 1, 'the repository may be restored with its lock')
 
-    await syncCatalogue({ db, source: parts.source, now: Date.now })
+    await syncAllRepositories({ db, source: dependencies.source, now: Date.now })
     const request = { repositories: ['site.wiki'], options: OPTIONS }
-    await startMigration(parts, ownScope(await viewer('alice')), request)
-    await reconcileReleasedLocks(parts)
+    await startMigration(dependencies, ownScope(await viewer('alice')), request)
+    await reconcileReleasedLocks(dependencies)
     assert.equal(await isLocked(host, 'alice/site.wiki'), true)
   })
 
   testOnSqlite('are applied without a request to the forge', async (t) => {
-    const { host, parts, start } = await scene(t, engine)
-    const { source } = parts
+    const { host, dependencies, start } = await scene(t, engine)
+    const { source } = dependencies
     const { id } = await start('alice')
     await source.reconcileLock({ owner: 'alice', name: 'site' }, async () => false)
     const find = () => Promise.reject(new Error('the forge is unavailable'))
-    await reconcileLocksOf({ ...parts, source: { ...source, find } }, id)
+    await reconcileLocksOf({ ...dependencies, source: { ...source, find } }, id)
     assert.equal(await isLocked(host, 'alice/site'), true)
   })
 
   test('of several repositories with the same name, only the one of the migration’s owner needs no owner', async (t) => {
-    const { db, host, parts, viewer } = await scene(t, engine)
+    const { db, host, dependencies, viewer } = await scene(t, engine)
     const bob = await viewer('bob')
     const shared = ['godwit.collaborator', 'bob:admin']
     await host.repository('carol/site', { files: { a: '1' } })
     for (const name of ['alice/site', 'carol/site'])
       await host.git(['config', ...shared], { dir: host.path(name) })
-    await syncCatalogue({ db, source: parts.source, now: Date.now })
+    await syncAllRepositories({ db, source: dependencies.source, now: Date.now })
     const repositories = ['alice/site', 'bob/site', 'carol/site']
-    const { id } = await startMigration(parts, ownScope(bob), { repositories, options: OPTIONS })
+    const { id } = await startMigration(dependencies, ownScope(bob), {
+      repositories,
+      options: OPTIONS,
+    })
     const locked = () => Promise.all(repositories.map((name) => isLocked(host, name)))
-    const unlock = (name: string) => unlockRepository(parts, ownScope(bob), id, name)
+    const unlock = (name: string) => unlockRepository(dependencies, ownScope(bob), id, name)
     assert.deepEqual(await locked(), [true, true, true])
     await unlock('SITE')
     assert.deepEqual(await locked(), [true, false, true])
@@ -282,15 +288,18 @@ onEachEngine('locks', (engine, testOnSqlite) => {
   testOnSqlite(
     'a lock that is released while its repository is unreadable is removed later',
     async (t) => {
-      const { host, parts, start, rows } = await scene(t, engine)
+      const { host, dependencies, start, rows } = await scene(t, engine)
       await start('alice', { lockTtlMs: -1 })
       const config = join(host.path('alice/site'), 'config')
       await rename(config, `${config}.away`)
       await writeFile(config, '[unfinished hideRefs')
-      await assert.rejects(reconcileReleasedLocks(parts), /^Unreadable: alice\/site: bad config/)
+      await assert.rejects(
+        reconcileReleasedLocks(dependencies),
+        /^Unreadable: alice\/site: bad config/,
+      )
       assert.equal((await rows()).length, 1)
       await rename(`${config}.away`, config)
-      await reconcileReleasedLocks(parts)
+      await reconcileReleasedLocks(dependencies)
       assert.deepEqual(await rows(), [])
       assert.equal(await isLocked(host, 'alice/site'), false)
     },
@@ -299,22 +308,22 @@ onEachEngine('locks', (engine, testOnSqlite) => {
   testOnSqlite(
     'a failure to unlock names the repository, and the other locks are removed',
     async (t) => {
-      const { host, parts, start, rows } = await scene(t, engine)
+      const { host, dependencies, start, rows } = await scene(t, engine)
       for (const login of ['alice', 'bob']) await start(login, { lockTtlMs: -1 })
-      const { source } = parts
+      const { source } = dependencies
       const reconcileLock: typeof source.reconcileLock = (repository, isWanted) =>
         repository.owner === 'alice'
           ? Promise.reject(new Error('too many open files'))
           : source.reconcileLock(repository, isWanted)
       await assert.rejects(
-        reconcileReleasedLocks({ ...parts, source: { ...source, reconcileLock } }),
+        reconcileReleasedLocks({ ...dependencies, source: { ...source, reconcileLock } }),
         {
           message: 'locks could not be updated: alice/site: too many open files',
         },
       )
       assert.equal((await rows()).length, 1)
       assert.equal(await isLocked(host, 'bob/site'), false)
-      await reconcileReleasedLocks(parts)
+      await reconcileReleasedLocks(dependencies)
       assert.deepEqual(await rows(), [])
     },
   )
@@ -340,14 +349,14 @@ onEachEngine('locks', (engine, testOnSqlite) => {
   )
 
   test('a cancel succeeds although a repository cannot be unlocked, even its own', async (t) => {
-    const { host, parts, start, rows } = await scene(t, engine)
+    const { host, dependencies, start, rows } = await scene(t, engine)
     const mine = await start('alice')
     const theirs = await start('bob')
     const stuck = join(host.path('alice/site'), 'config.lock')
     await writeFile(stuck, '')
     const committed: string[] = []
     const cancel = (migration: typeof mine, who: string) =>
-      cancelMigration(parts, migration, async () => void committed.push(who))
+      cancelMigration(dependencies, migration, async () => void committed.push(who))
     assert.equal((await cancel(mine, 'alice')).state, 'failed')
     assert.equal((await cancel(theirs, 'bob')).state, 'failed')
     assert.deepEqual(committed, ['alice', 'bob'])
@@ -358,13 +367,13 @@ onEachEngine('locks', (engine, testOnSqlite) => {
     )
     assert.equal(await isLocked(host, 'alice/site'), true)
     await rm(stuck)
-    await reconcileReleasedLocks(parts)
+    await reconcileReleasedLocks(dependencies)
     assert.deepEqual(await rows(), [])
     assert.equal(await isLocked(host, 'alice/site'), false)
   })
 
   test('a committed change is reported as successful, even if the database or the store fails afterwards', async (t) => {
-    const { db, parts, viewer, start } = await scene(t, engine)
+    const { db, dependencies, viewer, start } = await scene(t, engine)
     const alice = await viewer('alice')
     const archived = await start('alice')
     await changeState(db, archived.id, 'exporting', { now: 1 })
@@ -382,16 +391,16 @@ onEachEngine('locks', (engine, testOnSqlite) => {
         throw Object.assign(new Error('the bucket is unavailable'), { code: 'ECONNREFUSED' })
       },
     } as unknown as BlobStore
-    await deleteArchive({ ...parts, blobs }, ownScope(alice), archived.id, async () => {
+    await deleteArchive({ ...dependencies, blobs }, ownScope(alice), archived.id, async () => {
       committed.push('deleted')
     })
 
     const { id } = await start('alice')
-    const { fail, ...dying } = dyingAfterCommit(parts)
+    const { fail, ...dying } = dyingAfterCommit(dependencies)
     assert.ok((await startAt(dying, alice)).id > id)
     assert.deepEqual(committed, ['deleted', 'started'])
 
-    function startAt(those: StartParts, who: Viewer) {
+    function startAt(those: StartDependencies, who: Viewer) {
       const request = { repositories: ['site'], options: OPTIONS }
       return startMigration(those, ownScope(who), request, async () => {
         committed.push('started')
@@ -402,9 +411,11 @@ onEachEngine('locks', (engine, testOnSqlite) => {
 })
 
 /** The database fails after the commit, while the start waits for a worker in another process. `fail` is called before the commit. */
-function dyingAfterCommit(parts: StartParts): StartParts & { fail: () => void } {
+function dyingAfterCommit(
+  dependencies: StartDependencies,
+): StartDependencies & { fail: () => void } {
   let isFailing = false
-  const db = new Proxy(parts.db, {
+  const db = new Proxy(dependencies.db, {
     get(target, name) {
       if (isFailing && name === 'selectFrom') throw new Error('Connection terminated unexpectedly')
       const value = Reflect.get(target, name) as unknown
@@ -414,5 +425,5 @@ function dyingAfterCommit(parts: StartParts): StartParts & { fail: () => void } 
   const fail = () => {
     isFailing = true
   }
-  return { ...parts, db, source: undefined, fail }
+  return { ...dependencies, db, source: undefined, fail }
 }

@@ -6,7 +6,7 @@ import { type FieldError, InvalidRequest, NotFound } from '../lib/request-errors
 import { waitAtMost } from '../lib/timers.ts'
 import { mapConcurrent } from '../lib/turns.ts'
 import type { Queue } from '../queue/queue.ts'
-import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { fullNameOf, type RepositoryMetadata } from '../repositories/repository-metadata.ts'
 import { findCurrentNames, keyOfName } from '../repositories/repository-store.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { RepositoryBusy, RepositoryNotFound, Unreadable } from '../sources/unreadable.ts'
@@ -16,14 +16,14 @@ import { RECONCILE_LOCK } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 import { fullNamesOf } from './repository-list-store.ts'
 
-export interface LockParts {
+export interface LockDependencies {
   db: Db
   queue: Queue
   source: Source | undefined
   now: () => number
 }
 
-type SourceParts = Pick<LockParts, 'db' | 'now'> & { source: Source }
+type SourceDependencies = Pick<LockDependencies, 'db' | 'now'> & { source: Source }
 
 /** How long a caller waits for a lock change that is recorded and will be applied in any case. */
 const MAX_WAIT_MS = 10_000
@@ -35,17 +35,23 @@ const CONCURRENT_LOCKS = 4
  * Makes the source agree with the database: locked while any migration holds a lock on the repository, unlocked otherwise. Without
  * a source, enqueues a job for a worker and waits for it.
  */
-export async function reconcileLock(parts: LockParts, repositoryId: number): Promise<void> {
-  const { source } = parts
-  if (source) await reconcileHere({ ...parts, source }, repositoryId)
-  else await reconcileByWorker(parts, repositoryId)
+export async function reconcileLock(
+  dependencies: LockDependencies,
+  repositoryId: number,
+): Promise<void> {
+  const { source } = dependencies
+  if (source) await reconcileHere({ ...dependencies, source }, repositoryId)
+  else await reconcileByWorker(dependencies, repositoryId)
 }
 
 /**
  * Updates the source and then deletes the released locks. Returns false if the repository is missing at the source: its locks stay
  * recorded.
  */
-async function reconcileHere({ db, source }: SourceParts, repositoryId: number): Promise<boolean> {
+async function reconcileHere(
+  { db, source }: SourceDependencies,
+  repositoryId: number,
+): Promise<boolean> {
   // The locks to delete are identified by migration, not by time, because clocks may differ or be set back.
   const released = await lockStore.releasedLocks(db, repositoryId)
   const { owner, name } = (await findCurrentNames(db, [repositoryId])).get(repositoryId)!
@@ -105,7 +111,10 @@ function namedError(fullName: string, error: unknown): Error {
   return new Error(message, { cause: error })
 }
 
-async function reconcileByWorker({ db, queue }: LockParts, repositoryId: number): Promise<void> {
+async function reconcileByWorker(
+  { db, queue }: LockDependencies,
+  repositoryId: number,
+): Promise<void> {
   await db
     .transaction()
     .execute((tx) => queue.enqueue(tx, RECONCILE_LOCK, [{ repositoryId }], `lock ${repositoryId}`))
@@ -123,15 +132,15 @@ async function pollUntil(isDone: () => Promise<boolean>): Promise<void> {
 /** Throws InvalidRequest for repositories that cannot be locked. Without a source, such a repository fails when it is exported. */
 export async function requireLockable(
   { source, signal }: { source: Source | undefined; signal?: AbortSignal | undefined },
-  repositories: readonly RepositoryFacts[],
+  repositories: readonly RepositoryMetadata[],
 ): Promise<void> {
   if (!source) return
   const errors: FieldError[] = []
   const options = { concurrency: CONCURRENT_LOCKS, signal }
-  await mapConcurrent(repositories.entries(), options, async ([index, facts]) => {
-    await source.checkLock({ owner: facts.owner.login, name: facts.name }).catch((error) => {
+  await mapConcurrent(repositories.entries(), options, async ([index, metadata]) => {
+    await source.checkLock({ owner: metadata.owner.login, name: metadata.name }).catch((error) => {
       if (!(error instanceof Unreadable)) throw error
-      const message = `${fullNameOf(facts)} cannot be locked: ${error.message}`
+      const message = `${fullNameOf(metadata)} cannot be locked: ${error.message}`
       errors.push({ field: 'repositories', code: 'unprocessable', index, message })
     })
   })
@@ -142,32 +151,44 @@ export async function requireLockable(
  * Applies the locks of a migration that was just started; without a source, waits until a worker has. A failure is ignored, because
  * the export applies the locks again before it reads anything.
  */
-export async function lockEarly(parts: LockParts, migrationId: number): Promise<void> {
-  const hasBegun = async () => (await migrationById(parts.db, migrationId)).state !== 'pending'
-  const locking = parts.source ? reconcileLocksOf(parts, migrationId) : pollUntil(hasBegun)
+export async function lockEarly(
+  dependencies: LockDependencies,
+  migrationId: number,
+): Promise<void> {
+  const hasBegun = async () =>
+    (await migrationById(dependencies.db, migrationId)).state !== 'pending'
+  const locking = dependencies.source
+    ? reconcileLocksOf(dependencies, migrationId)
+    : pollUntil(hasBegun)
   await waitAtMost(MAX_WAIT_MS, locking)
 }
 
 /** Applies the locks of a migration. Called before any of its repositories is read. */
-export async function reconcileLocksOf(parts: LockParts, migrationId: number): Promise<void> {
-  const held = await lockStore.heldLocks(parts.db, migrationId)
+export async function reconcileLocksOf(
+  dependencies: LockDependencies,
+  migrationId: number,
+): Promise<void> {
+  const held = await lockStore.heldLocks(dependencies.db, migrationId)
   await reconcileLocks(
-    parts,
+    dependencies,
     held.map(({ repositoryId }) => repositoryId),
   )
 }
 
 /** Releases expired locks, and finishes releases that were interrupted. */
-export async function reconcileReleasedLocks(parts: SourceParts): Promise<void> {
-  await lockStore.releaseExpiredLocks(parts.db, parts.now())
-  await reconcileEach(await lockStore.repositoriesToReconcile(parts.db), (id) =>
-    reconcileHere(parts, id),
+export async function reconcileReleasedLocks(dependencies: SourceDependencies): Promise<void> {
+  await lockStore.releaseExpiredLocks(dependencies.db, dependencies.now())
+  await reconcileEach(await lockStore.repositoriesToReconcile(dependencies.db), (id) =>
+    reconcileHere(dependencies, id),
   )
 }
 
 /** Reconciles all locks, even if some fail. */
-export function reconcileLocks(parts: LockParts, repositoryIds: readonly number[]): Promise<void> {
-  return reconcileEach(repositoryIds, (id) => reconcileLock(parts, id))
+export function reconcileLocks(
+  dependencies: LockDependencies,
+  repositoryIds: readonly number[],
+): Promise<void> {
+  return reconcileEach(repositoryIds, (id) => reconcileLock(dependencies, id))
 }
 
 async function reconcileEach(
@@ -193,11 +214,11 @@ async function reconcileEach(
  * name is unknown.
  */
 export async function removeLocks(
-  parts: SourceParts,
+  dependencies: SourceDependencies,
   repository: RepositoryName,
   { forget = false, alsoWrite }: { forget?: boolean; alsoWrite?: AlsoWrite } = {},
 ): Promise<boolean> {
-  const { db, source, now } = parts
+  const { db, source, now } = dependencies
   const id = await db.transaction().execute(async (tx) => {
     const known = await lockStore.releaseLocksOn(tx, repository, now())
     if (known) await alsoWrite?.(tx)
@@ -209,7 +230,7 @@ export async function removeLocks(
     return true
   }
   const released = await lockStore.releasedLocks(db, id)
-  const exists = await reconcileHere(parts, id)
+  const exists = await reconcileHere(dependencies, id)
   if (!exists && forget) await lockStore.deleteLocks(db, id, released)
   return exists
 }
@@ -219,19 +240,19 @@ export async function removeLocks(
  * even if that is unlocked already: a repeated request must not unlock another one. Throws NotFound if the migration holds no lock on it.
  */
 export async function unlockRepository(
-  parts: LockParts,
+  dependencies: LockDependencies,
   scope: Scope,
   migrationId: number,
   repoName: string,
   alsoWrite?: AlsoWrite,
 ): Promise<void> {
-  const migration = await findMigration(parts.db, scope, migrationId)
+  const migration = await findMigration(dependencies.db, scope, migrationId)
   if (!migration) throw new NotFound()
-  const held = await lockStore.heldLocks(parts.db, migrationId)
+  const held = await lockStore.heldLocks(dependencies.db, migrationId)
   const find = (key: string | undefined) => held.find((each) => keyOfName(each) === key)
   const key = nameKey(repoName)
   const onlyKey = async () => {
-    const names = (await fullNamesOf(parts.db, migration)).map(nameKey)
+    const names = (await fullNamesOf(dependencies.db, migration)).map(nameKey)
     const keys = new Set([...held.map(keyOfName), ...names].filter((n) => n.endsWith(`/${key}`)))
     return keys.size === 1 ? [...keys][0] : undefined
   }
@@ -239,25 +260,30 @@ export async function unlockRepository(
   const own = find(key.includes('/') ? key : nameKey(`${scope.owner.login}/${repoName}`))
   const lock = own ?? find(await onlyKey())
   if (!lock) throw new NotFound()
-  await parts.db.transaction().execute(async (tx) => {
-    const released = await lockStore.releaseLocks(tx, migrationId, parts.now(), lock.repositoryId)
+  await dependencies.db.transaction().execute(async (tx) => {
+    const released = await lockStore.releaseLocks(
+      tx,
+      migrationId,
+      dependencies.now(),
+      lock.repositoryId,
+    )
     if (released.length === 0) throw new NotFound()
     await alsoWrite?.(tx)
   })
-  await waitAtMost(MAX_WAIT_MS, reconcileLock(parts, lock.repositoryId))
+  await waitAtMost(MAX_WAIT_MS, reconcileLock(dependencies, lock.repositoryId))
 }
 
 /** Releases all locks on a repository. If applying that fails or takes longer than MAX_WAIT_MS, housekeeping finishes it. */
 export async function releaseAnyLock(
-  parts: LockParts,
+  dependencies: LockDependencies,
   repository: RepositoryName,
   alsoWrite: AlsoWrite,
 ): Promise<void> {
-  const { repositoryId } = await parts.db.transaction().execute(async (tx) => {
-    const released = await lockStore.releaseLocksOn(tx, repository, parts.now())
+  const { repositoryId } = await dependencies.db.transaction().execute(async (tx) => {
+    const released = await lockStore.releaseLocksOn(tx, repository, dependencies.now())
     if (!released || released.locks === 0) throw new NotFound()
     await alsoWrite(tx)
     return released
   })
-  await waitAtMost(MAX_WAIT_MS, reconcileLock(parts, repositoryId))
+  await waitAtMost(MAX_WAIT_MS, reconcileLock(dependencies, repositoryId))
 }

@@ -3,7 +3,7 @@ import type { Account, Scope } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
 import { countRows, type Db, lockRow, MAX_INTEGER, type Row } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { RepositoryFacts } from '../repositories/facts.ts'
+import type { RepositoryMetadata } from '../repositories/repository-metadata.ts'
 import {
   type Migration,
   type MigrationOptions,
@@ -21,7 +21,7 @@ interface NewMigration {
   startedBy?: Account
   name?: string | null
   options: MigrationOptions
-  repositories: RepositoryFacts[]
+  repositories: RepositoryMetadata[]
   /** Set for a migration with `orgMetadataOnly`. */
   organizations: Account[] | null
   now: number
@@ -80,13 +80,13 @@ const migrationWithPart = prepared(
         join.onRef('migration_id', '=', 'migrations.id').on('part', '=', part),
       )
       .selectAll('migrations')
-      .select(['facts_ids', 'part'])
+      .select(['metadata_ids', 'part'])
       .where('migrations.id', '=', id)
       .where('owner_id', '=', ownerId),
   ([row]): Migration | undefined =>
     row && {
       ...migrationOf(row),
-      listPart: { part: row.part, references: referencesIn(row.facts_ids) },
+      listPart: { part: row.part, references: referencesIn(row.metadata_ids) },
     },
 )
 
@@ -162,7 +162,7 @@ export async function migrationOwner(db: Db, migrationId: number): Promise<Accou
   return row && accountFromRow(row)
 }
 
-interface HistoryParts {
+interface HistoryDependencies {
   db: Db
   now: () => number
   /** 0 keeps migrations forever. */
@@ -178,8 +178,8 @@ const ROWS_AT_ONCE = 2000
  * Deletes migrations that ended long ago, with their repository lists and results. Keeps migrations that have an archive, are listed as a
  * run of a schedule, or have locks that are not yet removed at the source. Returns the number of deleted migrations.
  */
-export async function sweepHistory(parts: HistoryParts): Promise<number> {
-  const { db, now, migrationHistoryMs } = parts
+export async function sweepHistory(dependencies: HistoryDependencies): Promise<number> {
+  const { db, now, migrationHistoryMs } = dependencies
   if (migrationHistoryMs === 0) return 0
   const old = await db
     .selectFrom('migrations')

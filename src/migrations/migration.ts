@@ -21,7 +21,7 @@ export interface Migration extends ReturnType<typeof migrationOf> {
   listPart?: ListPart
 }
 
-/** References to repository facts: a part of the list of a migration. */
+/** References to repository metadata: a part of the list of a migration. */
 export interface ListPart {
   /** The number of the part, from 0; null if there is no such part. */
   part: number | null

@@ -3,10 +3,10 @@ import { type Db, type Row, statementBatches } from '../db/database.ts'
 import { batchesOf } from '../lib/chunks.ts'
 import type { ExportTask, Migration, MigrationOptions } from './migration.ts'
 import { readColumns } from './migration-store.ts'
+import { countOutcome } from './outcome-counts.ts'
 import { EMPTY_ROW, outcomesOf, type Reused } from './outcomes.ts'
 import { fullNameAt } from './repository-list-store.ts'
 import type { Examined } from './segment-store.ts'
-import { tally } from './tally-store.ts'
 
 export interface Exported {
   /** Null if git data is excluded. */
@@ -82,7 +82,7 @@ export async function recordExported(
   }))
   const remaining = await putEnds(tx, migrationId, rows, { reused, bytes })
   for (const [name, group] of Object.entries(Object.groupBy(exported, talliedAs)))
-    await tally(tx, `repositories ${name as ReturnType<typeof talliedAs>}`, {
+    await countOutcome(tx, `repositories ${name as ReturnType<typeof talliedAs>}`, {
       now,
       bytes: group.reduce((sum, each) => sum + each.bytes, 0),
       count: group.length,
@@ -110,7 +110,7 @@ export async function failSkipped(tx: Db, migrationId: number): Promise<void> {
     .execute()
 }
 
-export interface LostRepository {
+export interface RepositoryWithMissingBlobs {
   position: number
   /** Its segments that are lost. */
   segmentKeys: readonly string[]
@@ -118,21 +118,21 @@ export interface LostRepository {
 }
 
 /** Marks exported repositories as failed, because their segments are lost. */
-export async function failLost(
+export async function failWithMissingBlobs(
   tx: Db,
   migrationId: number,
-  lost: readonly LostRepository[],
+  missing: readonly RepositoryWithMissingBlobs[],
   now: number,
 ): Promise<void> {
   const outcomes = await outcomesOf(tx, { id: migrationId })
-  const before = lost.map(({ position }) => outcomes.get(position)!)
+  const before = missing.map(({ position }) => outcomes.get(position)!)
   await addToTotals(tx, migrationId, {
     ...NO_CHANGE,
-    failed: lost.length,
+    failed: missing.length,
     reused: -before.filter(({ reused }) => reused).length,
     bytes: -before.reduce((sum, { bytesDone }) => sum + bytesDone, 0),
   })
-  const rows = lost.map(({ position, reason }, at) => ({
+  const rows = missing.map(({ position, reason }, at) => ({
     ...EMPTY_ROW,
     ...{ position, outcome: 'failed', reason, finished_at: now, finished_order: before[at]!.order },
   }))
@@ -178,7 +178,7 @@ export async function recordReused(
       .execute()
     order += batch.length
   }
-  await tally(tx, 'repositories reused', { now, bytes, count: reused.size })
+  await countOutcome(tx, 'repositories reused', { now, bytes, count: reused.size })
 }
 
 /** Returns how many repositories of the migration have not ended. */
@@ -191,7 +191,7 @@ export async function recordNotExported(
   const count = positions.length
   const rows = positions.map((position) => ({ position, outcome, reason, finished_at: now }))
   const remaining = await putEnds(tx, migrationId, rows, { [outcome]: count })
-  await tally(tx, `repositories ${outcome}`, { now, count })
+  await countOutcome(tx, `repositories ${outcome}`, { now, count })
   return remaining
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { onSqlite, openDatabase } from '../../test/support/databases.ts'
-import { repositoryFacts } from '../../test/support/facts.ts'
+import { repositoryMetadata } from '../../test/support/repository-metadata.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { changeState } from './export-store.ts'
@@ -16,7 +16,7 @@ const SECOND = 1000
 async function start(db: Db, sizes: number[], options: Partial<MigrationOptions> = {}) {
   const owner = await ensureAccount(db, 'alice', 0)
   const repositories = sizes.map((sizeKib, n) =>
-    repositoryFacts({ id: n + 1, name: `r${n}`, owner, sizeKib }),
+    repositoryMetadata({ id: n + 1, name: `r${n}`, owner, sizeKib }),
   )
   const made = { guid: crypto.randomUUID(), owner, organizations: null, now: 0 }
   const { id } = await insertMigration(db, {
@@ -39,7 +39,7 @@ onSqlite('progress', (engine) => {
     return { db, id, read }
   }
 
-  test('the first response has the sizes of the catalogue, for each repository and in total', async (t) => {
+  test('the first response has the sizes of the repository index, for each repository and in total', async (t) => {
     const { read } = await scene(t)
     const { rows, bytesDone, bytesExpected } = await read(0)
     assert.deepEqual(

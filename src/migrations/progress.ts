@@ -77,7 +77,7 @@ function progressOfOne(
     packingSince: outcome === 'exported' && segmentKey === null ? null : rest.startedAt,
     /** Null if records are not exported, or not begun. */
     records,
-    /** Until the repository is examined, its size in the catalogue. */
+    /** Until the repository is examined, its size in the repository index. */
     bytesExpected: bytesExpected ?? cataloguedBytes,
   }
 }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { repositoryFacts } from '../../test/support/facts.ts'
+import { repositoryMetadata } from '../../test/support/repository-metadata.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
-import type { RepositoryFacts } from '../repositories/facts.ts'
+import type { RepositoryMetadata } from '../repositories/repository-metadata.ts'
 import { changeState } from './export-store.ts'
 import { DEFAULT_OPTIONS, type Migration } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
@@ -16,55 +16,57 @@ import {
   referencesOfPage,
   repositoriesAt,
   repositoriesOf,
-  sweepFacts,
+  sweepMetadata,
 } from './repository-list-store.ts'
 import { insertSegment } from './segment-store.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const NOW = Date.UTC(2026, 10, 14)
 
-const named = (count: number, change: Partial<RepositoryFacts> = {}) =>
-  Array.from({ length: count }, (_, n) => repositoryFacts({ id: n + 1, name: `r${n}`, ...change }))
+const named = (count: number, change: Partial<RepositoryMetadata> = {}) =>
+  Array.from({ length: count }, (_, n) =>
+    repositoryMetadata({ id: n + 1, name: `r${n}`, ...change }),
+  )
 
-async function start(db: Db, repositories: RepositoryFacts[], now = NOW) {
+async function start(db: Db, repositories: RepositoryMetadata[], now = NOW) {
   const owner = await ensureAccount(db, 'alice', 0)
   const guid = crypto.randomUUID()
   const started = { guid, owner, options: DEFAULT_OPTIONS, repositories, organizations: null, now }
   return db.transaction().execute((tx) => insertMigration(tx, started))
 }
 
-async function countFacts(db: Db): Promise<number> {
+async function countMetadata(db: Db): Promise<number> {
   const { count } = await db
-    .selectFrom('facts')
+    .selectFrom('repository_metadata')
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow()
   return count
 }
 
 onEachEngine('a repository list', (engine) => {
-  test('refers to facts that are stored once, in their order', async (t) => {
+  test('refers to metadata that is stored once, in its order', async (t) => {
     const { db } = await openDatabase(t, engine)
-    const facts = named(7)
+    const metadata = named(7)
     const [first, second, third] = [
-      await start(db, facts),
-      await start(db, facts.toReversed()),
+      await start(db, metadata),
+      await start(db, metadata.toReversed()),
       await start(db, named(7, { description: 'Changed' })),
     ]
-    assert.equal(await countFacts(db), 14)
-    assert.deepEqual(await repositoriesOf(db, first), facts)
-    assert.deepEqual(await repositoriesOf(db, second), facts.toReversed())
+    assert.equal(await countMetadata(db), 14)
+    assert.deepEqual(await repositoriesOf(db, first), metadata)
+    assert.deepEqual(await repositoriesOf(db, second), metadata.toReversed())
     assert.deepEqual(await repositoriesAt(db, third.id, [3]), [
-      { ...facts[3], description: 'Changed' },
+      { ...metadata[3], description: 'Changed' },
     ])
     assert.equal(await fullNameAt(db, second.id, 0), 'alice/r6')
   })
 
   test('with several parts is read by page', async (t) => {
     const { db } = await openDatabase(t, engine)
-    const facts = named(1203)
-    const migration = await start(db, facts)
+    const metadata = named(1203)
+    const migration = await start(db, metadata)
     const started = await referencesOfPage(db, migration, { offset: 0, limit: 2000 })
-    const names = facts.map(({ name }) => name)
+    const names = metadata.map(({ name }) => name)
     assert.deepEqual(
       await fullNamesOf(db, migration),
       names.map((name) => `alice/${name}`),
@@ -81,10 +83,10 @@ onEachEngine('a repository list', (engine) => {
     }
   })
 
-  test('written by concurrent transactions stores each fact once', async (t) => {
+  test('written by concurrent transactions stores equal metadata once', async (t) => {
     const { db } = await openDatabase(t, engine)
-    const facts = named(40)
-    const orders = [facts, facts.toReversed(), facts.slice(20), facts.slice(0, 30)]
+    const metadata = named(40)
+    const orders = [metadata, metadata.toReversed(), metadata.slice(20), metadata.slice(0, 30)]
     await ensureAccount(db, 'alice', 0)
     const owners = await Promise.all(orders.map((_, n) => ensureAccount(db, `user${n}`, 0)))
     const migrations = await Promise.all(
@@ -103,40 +105,40 @@ onEachEngine('a repository list', (engine) => {
         ),
       ),
     )
-    assert.equal(await countFacts(db), 40)
+    assert.equal(await countMetadata(db), 40)
     for (const [n, migration] of migrations.entries()) {
       assert.deepEqual(await repositoriesOf(db, migration), orders[n >> 1])
     }
   })
 })
 
-onEachEngine('the sweep of facts', (engine) => {
-  test('deletes old facts that no list refers to', async (t) => {
+onEachEngine('the sweep of metadata', (engine) => {
+  test('deletes old metadata that no list refers to', async (t) => {
     const { db } = await openDatabase(t, engine)
     await start(db, named(3))
     const deleted = await start(db, named(5, { description: 'Of a deleted migration' }))
     await db.deleteFrom('repository_lists').where('migration_id', '=', deleted.id).execute()
-    assert.equal(await sweepFacts(db, NOW + DAY), 0)
-    assert.equal(await sweepFacts(db, NOW + 8 * DAY), 5)
-    assert.equal(await countFacts(db), 3)
-    assert.equal(await sweepFacts(db, NOW + 8 * DAY), 0)
+    assert.equal(await sweepMetadata(db, NOW + DAY), 0)
+    assert.equal(await sweepMetadata(db, NOW + 8 * DAY), 5)
+    assert.equal(await countMetadata(db), 3)
+    assert.equal(await sweepMetadata(db, NOW + 8 * DAY), 0)
   })
 
-  test('keeps facts of a migration that starts meanwhile', async (t) => {
+  test('keeps metadata of a migration that starts meanwhile', async (t) => {
     const { db } = await openDatabase(t, engine)
-    const facts = named(30)
-    const deleted = await start(db, facts)
+    const metadata = named(30)
+    const deleted = await start(db, metadata)
     await db.deleteFrom('repository_lists').where('migration_id', '=', deleted.id).execute()
     const later = NOW + 30 * DAY
-    // At the same time, and in any order: the facts of both migrations are complete.
+    // At the same time, and in any order: the metadata of both migrations is complete.
     const [started, , next] = await Promise.all([
-      start(db, facts, later),
-      sweepFacts(db, later),
-      start(db, facts.toReversed(), later),
+      start(db, metadata, later),
+      sweepMetadata(db, later),
+      start(db, metadata.toReversed(), later),
     ])
-    assert.deepEqual(await repositoriesOf(db, started), facts)
-    assert.deepEqual(await repositoriesOf(db, next), facts.toReversed())
-    assert.equal(await sweepFacts(db, later), 0)
+    assert.deepEqual(await repositoriesOf(db, started), metadata)
+    assert.deepEqual(await repositoriesOf(db, next), metadata.toReversed())
+    assert.equal(await sweepMetadata(db, later), 0)
   })
 })
 
@@ -146,10 +148,10 @@ const KIB = 1024
 onEachEngine('a migration of 30 unchanged repositories', (engine) => {
   test('adds at most 4 KiB to the database, with its archive', async (t) => {
     const { db } = await openDatabase(t, engine)
-    const facts = named(30)
-    for (let n = 0; n < ADDED; n++) await exported(db, await start(db, facts))
+    const metadata = named(30)
+    for (let n = 0; n < ADDED; n++) await exported(db, await start(db, metadata))
     const before = await bytesOf(db, engine)
-    for (let n = 0; n < ADDED; n++) await exported(db, await start(db, facts))
+    for (let n = 0; n < ADDED; n++) await exported(db, await start(db, metadata))
     const added = ((await bytesOf(db, engine)) - before) / ADDED
     t.diagnostic(`${Math.round(added)} bytes`)
     assert.ok(added <= 4 * KIB, `${added} bytes`)

@@ -3,21 +3,21 @@ import { type Db, rowsInPages, selectInBatches } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import { batchesOf } from '../lib/chunks.ts'
 import { mapInTurns } from '../lib/turns.ts'
-import type { RepositoryFacts } from '../repositories/facts.ts'
 import {
-  deleteFactsUnlessUsed,
-  factsById,
-  factsIdsOfRepository,
+  deleteMetadataUnlessUsed,
   findSweepCandidates,
+  metadataById,
+  metadataIdsOfRepository,
   type RepositorySummary,
-  repositoriesByFactsId,
+  repositoriesByMetadataId,
   SWEEP_GRACE_MS,
-  saveFacts,
-} from '../repositories/facts-store.ts'
+  saveMetadata,
+} from '../repositories/metadata-store.ts'
+import type { RepositoryMetadata } from '../repositories/repository-metadata.ts'
 import type { Migration } from './migration.ts'
 
 /**
- * The repository list of a migration consists of references to facts, in the order of the request. It is stored in parts, so that a
+ * The repository list of a migration consists of references to metadata, in the order of the request. It is stored in parts, so that a
  * page of a long one reads only a part. Parts never change.
  */
 const PART_LENGTH = 500
@@ -33,15 +33,15 @@ type OfMigration = Pick<Migration, 'id' | 'repositoryCount' | 'listPart'>
 export async function insertRepositoryList(
   tx: Db,
   migrationId: number,
-  repositories: readonly RepositoryFacts[],
+  repositories: readonly RepositoryMetadata[],
   now: number,
 ): Promise<void> {
   if (repositories.length === 0) return
-  const references = await saveFacts(tx, repositories, now)
+  const references = await saveMetadata(tx, repositories, now)
   const parts = [...batchesOf(references, PART_LENGTH)].map((ids, part) => ({
     migration_id: migrationId,
     part,
-    facts_ids: JSON.stringify(ids),
+    metadata_ids: JSON.stringify(ids),
   }))
   await tx.insertInto('repository_lists').values(parts).execute()
 }
@@ -50,14 +50,14 @@ const partOfList = prepared(
   (db, { id, part }: { id: number; part: number }) =>
     db
       .selectFrom('repository_lists')
-      .select('facts_ids')
+      .select('metadata_ids')
       .where('migration_id', '=', id)
       .where('part', '=', part),
-  ([row]) => referencesIn(row?.facts_ids ?? null),
+  ([row]) => referencesIn(row?.metadata_ids ?? null),
 )
 
-export const referencesIn = (factsIds: string | null): readonly number[] =>
-  factsIds === null ? [] : (JSON.parse(factsIds) as number[])
+export const referencesIn = (metadataIds: string | null): readonly number[] =>
+  metadataIds === null ? [] : (JSON.parse(metadataIds) as number[])
 
 /** Returns the number of the part that contains a position. */
 export const partAt = (position: number): number => Math.floor(position / PART_LENGTH)
@@ -84,10 +84,13 @@ const allReferences = (db: Db, migration: OfMigration): Promise<number[]> =>
   referencesOfPage(db, migration, { offset: 0, limit: migration.repositoryCount })
 
 /** Returns all repositories of a migration, in order. */
-export async function repositoriesOf(db: Db, migration: OfMigration): Promise<RepositoryFacts[]> {
+export async function repositoriesOf(
+  db: Db,
+  migration: OfMigration,
+): Promise<RepositoryMetadata[]> {
   const ids = await allReferences(db, migration)
-  const facts = await factsById(db, ids)
-  return ids.map((id) => facts.get(id)!)
+  const metadata = await metadataById(db, ids)
+  return ids.map((id) => metadata.get(id)!)
 }
 
 /** Returns the names of all repositories, in order. */
@@ -98,14 +101,14 @@ export async function namedRepositoriesOf(
   return (await namedRepositoriesOfAll(db, [migration]))[0]!
 }
 
-/** Returns the names of all repositories of several migrations. Facts that they share are read once. */
+/** Returns the names of all repositories of several migrations. Metadata that they share is read once. */
 export async function namedRepositoriesOfAll(
   db: Db,
   migrations: readonly OfMigration[],
 ): Promise<RepositorySummary[][]> {
   const lists: number[][] = []
   for (const migration of migrations) lists.push(await allReferences(db, migration))
-  const names = await repositoriesByFactsId(db, lists.flat())
+  const names = await repositoriesByMetadataId(db, lists.flat())
   return lists.map((ids) => ids.map((id) => names.get(id)!))
 }
 
@@ -116,7 +119,7 @@ export async function fullNamesOf(db: Db, migration: OfMigration): Promise<strin
 const partsOf = (db: Db, migrationIds: readonly number[]) =>
   db
     .selectFrom('repository_lists')
-    .select(['migration_id', 'facts_ids'])
+    .select(['migration_id', 'metadata_ids'])
     .where('migration_id', 'in', migrationIds)
 
 /** Returns the names of the first repositories of several migrations, by migration id. */
@@ -130,10 +133,10 @@ export async function firstNames(
   )
   const first = rows.map((row) => ({
     id: row.migration_id,
-    references: referencesIn(row.facts_ids).slice(0, atMost),
+    references: referencesIn(row.metadata_ids).slice(0, atMost),
   }))
   const ids = first.flatMap(({ references }) => references)
-  const names = await repositoriesByFactsId(db, ids)
+  const names = await repositoriesByMetadataId(db, ids)
   return new Map(
     first.map(({ id, references }) => [id, references.map((each) => names.get(each)!.fullName)]),
   )
@@ -148,10 +151,10 @@ export async function migrationsContaining(
   const rows = await selectInBatches(migrationIds, (batch) => partsOf(db, batch))
   const lists = await mapInTurns(rows, (row) => ({
     migrationId: row.migration_id,
-    references: referencesIn(row.facts_ids),
+    references: referencesIn(row.metadata_ids),
   }))
   const all = new Set(lists.flatMap(({ references }) => references))
-  const ofRepository = await factsIdsOfRepository(db, [...all], repositoryId)
+  const ofRepository = await metadataIdsOfRepository(db, [...all], repositoryId)
   const found = lists.filter(({ references }) => references.some((id) => ofRepository.has(id)))
   return new Set(found.map(({ migrationId }) => migrationId))
 }
@@ -161,28 +164,28 @@ export async function repositoriesAt(
   db: Db,
   migrationId: number,
   positions: readonly number[],
-): Promise<RepositoryFacts[]> {
+): Promise<RepositoryMetadata[]> {
   const parts = new Map<number, readonly number[]>()
   for (const part of new Set(positions.map(partAt)))
     parts.set(part, await partOfList(db, { id: migrationId, part }))
   const ids = positions.map((position) => parts.get(partAt(position))![position % PART_LENGTH]!)
-  const facts = await factsById(db, ids)
-  return ids.map((id) => facts.get(id)!)
+  const metadata = await metadataById(db, ids)
+  return ids.map((id) => metadata.get(id)!)
 }
 
 export async function fullNameAt(db: Db, migrationId: number, position: number): Promise<string> {
   const part = await partOfList(db, { id: migrationId, part: partAt(position) })
   const id = part[position % PART_LENGTH]!
-  return (await repositoriesByFactsId(db, [id])).get(id)!.fullName
+  return (await repositoriesByMetadataId(db, [id])).get(id)!.fullName
 }
 
 const MAX_SWEPT_AT_ONCE = 100_000
 
 /**
- * Deletes facts that no repository list refers to. Reads every list; one that is inserted meanwhile marks its facts as used, so they
- * are kept. Returns the number of deleted facts.
+ * Deletes metadata that no repository list refers to. Reads every list; one that is inserted meanwhile marks its metadata as used, so it
+ * is kept. Returns the number of deleted rows.
  */
-export async function sweepFacts(db: Db, now: number): Promise<number> {
+export async function sweepMetadata(db: Db, now: number): Promise<number> {
   const since = now - SWEEP_GRACE_MS
   let removed = 0
   for (let after = 0; ; ) {
@@ -190,9 +193,9 @@ export async function sweepFacts(db: Db, now: number): Promise<number> {
     if (candidates.length === 0) return removed
     after = candidates.at(-1)!
     const unused = new Set(candidates)
-    for await (const { facts_ids } of everyPart(db))
-      for (const id of referencesIn(facts_ids)) unused.delete(id)
-    removed += await deleteFactsUnlessUsed(db, [...unused], since)
+    for await (const { metadata_ids } of everyPart(db))
+      for (const id of referencesIn(metadata_ids)) unused.delete(id)
+    removed += await deleteMetadataUnlessUsed(db, [...unused], since)
   }
 }
 

@@ -6,8 +6,8 @@ import { gitHost } from '../../test/support/git-host.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { InvalidRequest } from '../lib/request-errors.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
-import { fullNameOf } from '../repositories/facts.ts'
-import { syncCatalogue } from '../repositories/sync.ts'
+import { fullNameOf } from '../repositories/repository-metadata.ts'
+import { syncAllRepositories } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { heldLocks } from './lock-store.ts'
 import { DEFAULT_OPTIONS } from './migration.ts'
@@ -36,11 +36,11 @@ onEachEngine('a partial retry', (engine) => {
     }
     const source = gitDirectory({ root: host.root, git: host.godwitGit })
     const queue = embeddedQueue({ db })
-    const parts = { db, queue, source, now: Date.now, maxUnfinished: 9, lockTtlMs: 60_000 }
-    await syncCatalogue(parts)
+    const dependencies = { db, queue, source, now: Date.now, maxUnfinished: 9, lockTtlMs: 60_000 }
+    await syncAllRepositories(dependencies)
     const scope = { owner: await ensureAccount(db, 'alice', 0) }
     const options = { ...DEFAULT_OPTIONS, lockRepositories: true }
-    const { id } = await startMigration(parts, scope, {
+    const { id } = await startMigration(dependencies, scope, {
       repositories: NAMES,
       name: 'the move',
       options,
@@ -51,20 +51,23 @@ onEachEngine('a partial retry', (engine) => {
     await rm(host.path('alice/missing'), { recursive: true })
     for (const name of ['bob/closed', 'bob/open'])
       await host.git(['config', '--unset', 'godwit.collaborator'], { dir: host.path(name) })
-    await syncCatalogue(parts)
+    await syncAllRepositories(dependencies)
     const failed = (await findMigration(db, scope, id))!
-    const { broken } = await forecastRetry(parts, scope, failed)
+    const { broken } = await forecastRetry(dependencies, scope, failed)
     assert.deepEqual(
       broken.map(({ fullName, isMissing, isChanged }) => [fullName, isMissing, isChanged]),
       ['alice/missing', 'bob/closed', 'bob/open'].map((name) => [name, true, null]),
     )
-    const complete = retryMigration(parts, scope, failed, { allowPartial: false })
+    const complete = retryMigration(dependencies, scope, failed, { allowPartial: false })
     await assert.rejects(complete, ({ errors }: InvalidRequest) => errors.length === 3)
 
-    const retried = await retryMigration(parts, scope, failed, { allowPartial: true })
+    const retried = await retryMigration(dependencies, scope, failed, { allowPartial: true })
     assert.equal(retried.name, 'the move')
     assert.deepEqual(
-      (await repositoriesOf(db, retried)).map((facts) => [fullNameOf(facts), facts.description]),
+      (await repositoriesOf(db, retried)).map((metadata) => [
+        fullNameOf(metadata),
+        metadata.description,
+      ]),
       [
         ['alice/missing', 'about alice/missing'],
         ['alice/own', 'about alice/own'],

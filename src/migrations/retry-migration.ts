@@ -2,16 +2,16 @@ import type { Scope } from '../accounts/account.ts'
 import type { AlsoWrite } from '../db/database.ts'
 import { type FieldError, InvalidRequest } from '../lib/request-errors.ts'
 import { mapConcurrent } from '../lib/turns.ts'
-import { fullNameOf } from '../repositories/facts.ts'
+import { fullNameOf } from '../repositories/repository-metadata.ts'
 import type { Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { type Migration, unfinishedStates } from './migration.ts'
 import { fullNamesOf, repositoriesOf } from './repository-list-store.ts'
 import {
-  type CoverParts,
+  type CoverDependencies,
   NO_LONGER_COVERED,
   NothingToMigrate,
-  type StartParts,
+  type StartDependencies,
   startCovered,
   startMigration,
   uncoveredAmong,
@@ -27,7 +27,7 @@ export interface RetryRequest {
  * `allowPartial`, missing repositories are skipped.
  */
 export async function retryMigration(
-  parts: StartParts,
+  dependencies: StartDependencies,
   scope: Scope,
   migration: Migration,
   { allowPartial }: RetryRequest,
@@ -38,7 +38,7 @@ export async function retryMigration(
       { code: 'unprocessable', message: 'The migration has not ended yet.' },
     ])
   }
-  const before = await repositoriesOf(parts.db, migration)
+  const before = await repositoriesOf(dependencies.db, migration)
   const repositories = before.map(fullNameOf)
   const isPartial = migration.options.allowPartial || allowPartial
   const options = { ...migration.options, allowPartial: isPartial }
@@ -47,8 +47,8 @@ export async function retryMigration(
     length < before.length ? before : []
   try {
     return isPartial && before.length > 0
-      ? await startCovered(parts, scope, request, { onUncovered, alsoWrite })
-      : await startMigration(parts, scope, request, alsoWrite)
+      ? await startCovered(dependencies, scope, request, { onUncovered, alsoWrite })
+      : await startMigration(dependencies, scope, request, alsoWrite)
   } catch (error) {
     if (error instanceof NothingToMigrate)
       throw new InvalidRequest(error.uncovered.map(noLongerCoveredError))
@@ -82,15 +82,19 @@ export type RetryForecast = Awaited<ReturnType<typeof forecastRetry>>
 const CONCURRENT_EXAMINATIONS = 4
 
 /** Predicts the result of a retry by examining each repository that could not be exported the last time, or no longer exists. */
-export async function forecastRetry(parts: CoverParts, scope: Scope, migration: Migration) {
-  const { db, source } = parts
+export async function forecastRetry(
+  dependencies: CoverDependencies,
+  scope: Scope,
+  migration: Migration,
+) {
+  const { db, source } = dependencies
   const names = await fullNamesOf(db, migration)
-  const uncovered = await uncoveredAmong(parts, scope, names)
-  const reasons = await lastReasons(parts, migration)
+  const uncovered = await uncoveredAmong(dependencies, scope, names)
+  const reasons = await lastReasons(dependencies, migration)
   const affected = [...names.entries()].filter(
     ([position, fullName]) => uncovered.has(fullName) || reasons.has(position),
   )
-  const options = { concurrency: CONCURRENT_EXAMINATIONS, signal: parts.signal }
+  const options = { concurrency: CONCURRENT_EXAMINATIONS, signal: dependencies.signal }
   const broken = await mapConcurrent(affected, options, async ([position, fullName], stop) => {
     const last = uncovered.has(fullName) ? undefined : reasons.get(position)
     // Null if it no longer exists, or if this process has no source to check.
@@ -109,7 +113,7 @@ interface LastReason {
 }
 
 /** Returns why repositories were not exported, by position. */
-async function lastReasons({ db }: CoverParts, { id }: Pick<Migration, 'id'>) {
+async function lastReasons({ db }: CoverDependencies, { id }: Pick<Migration, 'id'>) {
   const rows = await db
     .selectFrom('repository_exports')
     .select(['position', 'reason', 'fingerprint'])

@@ -26,7 +26,7 @@ export interface Examined {
   fingerprint: string
   bytes: number
   /** Proves later that this is still the current state; see Examination. */
-  stamp?: string | undefined
+  changeToken?: string | undefined
 }
 
 /** A segment to insert. Segments of repositories and of their records have a fingerprint, by which they can be reused. */
@@ -77,7 +77,7 @@ export async function findSegments(
 }
 
 /**
- * Returns the last segments of the repositories that have not changed since, according to the catalogue. That may be wrong in both
+ * Returns the last segments of the repositories that have not changed since, according to the repository index. That may be wrong in both
  * directions; it decides only which repositories the first job examines.
  */
 export async function probablyUnchanged(
@@ -88,15 +88,26 @@ export async function probablyUnchanged(
     db
       .selectFrom('segments')
       .innerJoin('repositories', 'repositories.id', 'repository_id')
-      .select(['repository_id', 'fingerprint', 'bytes', 'segments.stamp', ...SEGMENT_COLUMNS])
+      .select([
+        'repository_id',
+        'fingerprint',
+        'bytes',
+        'segments.change_token as changeToken',
+        ...SEGMENT_COLUMNS,
+      ])
       .where('repository_id', 'in', batch)
       .whereRef('last_used_at', '>=', 'synced_at')
       .orderBy('last_used_at'),
   )
   return new Map(
-    rows.map(({ repository_id, fingerprint, bytes, stamp, ...segment }) => [
+    rows.map(({ repository_id, fingerprint, bytes, changeToken, ...segment }) => [
       repository_id!,
-      { ...segment, fingerprint: fingerprint!, bytes: bytes ?? 0, stamp: stamp ?? undefined },
+      {
+        ...segment,
+        fingerprint: fingerprint!,
+        bytes: bytes ?? 0,
+        changeToken: changeToken ?? undefined,
+      },
     ]),
   )
 }
@@ -105,9 +116,13 @@ export async function probablyUnchanged(
 export async function recordExamination(
   tx: Db,
   key: string,
-  { bytes, stamp = null }: { bytes: number; stamp?: string | null | undefined },
+  { bytes, changeToken = null }: { bytes: number; changeToken?: string | null | undefined },
 ): Promise<void> {
-  await tx.updateTable('segments').set({ bytes, stamp }).where('key', '=', key).execute()
+  await tx
+    .updateTable('segments')
+    .set({ bytes, change_token: changeToken })
+    .where('key', '=', key)
+    .execute()
 }
 
 /** Returns the column `verified` of the newest segment of a repository. */
@@ -158,7 +173,7 @@ export async function insertSegments(
         fingerprint: segment.fingerprint ?? null,
         repository_id: segment.repositoryId ?? null,
         bytes: segment.bytes ?? null,
-        stamp: segment.stamp ?? null,
+        change_token: segment.changeToken ?? null,
         contents: segment.contents ?? null,
         verified: segment.verified ?? null,
         warning: segment.warning ?? null,

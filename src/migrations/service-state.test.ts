@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { type CompiledQuery, Kysely } from 'kysely'
 import { databaseOptions, onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { exportScene } from '../../test/support/export-scene.ts'
-import { repositoryFacts } from '../../test/support/facts.ts'
+import { repositoryMetadata } from '../../test/support/repository-metadata.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
@@ -12,17 +12,17 @@ import { sqliteDialect } from '../db/sqlite-dialect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import { recordHeartbeat, removeProcess } from '../queue/process-store.ts'
-import { factsOfUnreadable } from '../repositories/facts.ts'
+import { metadataOfUnreadable } from '../repositories/repository-metadata.ts'
 import { putRepository } from '../repositories/repository-store.ts'
 import { countArchives, deleteArchive } from './archive-store.ts'
 import { changeState, migrationById } from './export-store.ts'
 import { insertLocks, releaseLocks } from './lock-store.ts'
 import { DEFAULT_OPTIONS, type MigrationOptions } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
+import { deleteOldOutcomeCounts, outcomeCountsSince } from './outcome-counts.ts'
 import { notExportedFrom, recordOutcome, recordReused } from './outcome-store.ts'
 import { countSegments, insertSegment } from './segment-store.ts'
 import { createStorageUseReader, readServiceState } from './service-state.ts'
-import { deleteOldTallies, talliesSince } from './tally-store.ts'
 
 const NO_DISK = { freeBytes: null, scratchBytes: null }
 const MINUTE = 60_000
@@ -42,7 +42,7 @@ async function start(
     owner,
     options: { ...DEFAULT_OPTIONS, ...options },
     repositories: Array.from({ length: repositories }, (_, n) =>
-      repositoryFacts({ id: n + 1, name: `r${n}`, owner }),
+      repositoryMetadata({ id: n + 1, name: `r${n}`, owner }),
     ),
     organizations: null,
     now: NOW - HOUR,
@@ -73,15 +73,15 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   await changeState(db, ends, 'exporting', { now: NOW })
   const archive = { bytes: 5000, expiresAt: NOW + DAY, metadataKey: 'm', manifestKey: 'n' }
   await changeState(db, ends, 'exported', { now: NOW - 7 * DAY, archive })
-  const parts = { db, queue: embeddedQueue({ db, now: () => NOW }), now: () => NOW }
-  return { db, parts, runs, fails, ends, waits }
+  const dependencies = { db, queue: embeddedQueue({ db, now: () => NOW }), now: () => NOW }
+  return { db, dependencies, runs, fails, ends, waits }
 }
 
 onEachEngine('the state of the service', (engine) => {
   test('lists running, waiting and failed migrations with reasons', async (t) => {
-    const { db, parts, runs, fails, waits } = await scene(t, engine)
-    await parts.queue.enqueue(db, 'task', [1, 2], 'batch')
-    const state = await readServiceState(parts, 'hour')
+    const { db, dependencies, runs, fails, waits } = await scene(t, engine)
+    await dependencies.queue.enqueue(db, 'task', [1, 2], 'batch')
+    const state = await readServiceState(dependencies, 'hour')
     assert.deepEqual(state.migrations, {
       pending: 1,
       exporting: 1,
@@ -107,9 +107,9 @@ onEachEngine('the state of the service', (engine) => {
     await recordOutcome(db, { migrationId: partial, position: 1 }, { reason: 'gone' }, NOW)
     await changeState(db, partial, 'exported', { now: NOW + 1 })
     await changeState(db, waits, 'failed', { now: NOW + 2, reason: 'cancelled' })
-    const { failed, cancelled } = (await readServiceState(parts, 'hour')).migrations
+    const { failed, cancelled } = (await readServiceState(dependencies, 'hour')).migrations
     assert.deepEqual([failed, cancelled], [1, 1])
-    const [lacking, ...older] = (await readServiceState(parts, 'hour')).failures
+    const [lacking, ...older] = (await readServiceState(dependencies, 'hour')).failures
     assert.deepEqual(
       [lacking?.migration.id, lacking?.migration.state, lacking?.notExported],
       [partial, 'exported', [{ fullName: 'dora/r1', reason: 'gone' }]],
@@ -129,8 +129,8 @@ onEachEngine('the state of the service', (engine) => {
   })
 
   test('counts the throughput in every bucket of the period', async (t) => {
-    const { db, parts } = await scene(t, engine)
-    const { buckets: minutes } = (await readServiceState(parts, 'hour')).throughput
+    const { db, dependencies } = await scene(t, engine)
+    const { buckets: minutes } = (await readServiceState(dependencies, 'hour')).throughput
     assert.equal(minutes.length, 60)
     assert.equal(minutes.at(-1)?.startedAt, Date.UTC(2026, 10, 14, 9, 30))
     assert.deepEqual(minutes.at(-1)?.count, {
@@ -146,33 +146,39 @@ onEachEngine('the state of the service', (engine) => {
     assert.equal(minutes.at(-2)?.bytes['repositories exported'], 7)
     assert.equal(minutes.at(-6)?.count['repositories failed'], 7)
 
-    const { bucketMs, buckets: quarters } = (await readServiceState(parts, 'day')).throughput
+    const { bucketMs, buckets: quarters } = (await readServiceState(dependencies, 'day')).throughput
     assert.deepEqual([bucketMs, quarters.length], [15 * MINUTE, 96])
     assert.equal(quarters.at(-1)?.bytes['repositories reused'], 1000)
     assert.equal(quarters.at(-2)?.count['repositories failed'], 7)
     const sum = (of: typeof quarters) =>
       of.reduce((total, { bytes }) => total + bytes['repositories exported'], 0)
     assert.equal(sum(quarters), 7, 'that of this time yesterday has just left')
-    const { buckets: week } = (await readServiceState(parts, 'week')).throughput
+    const { buckets: week } = (await readServiceState(dependencies, 'week')).throughput
     assert.deepEqual([week.length, sum(week)], [84, 107])
 
-    await deleteOldTallies(db, NOW + DAY + MINUTE)
-    const kept = await talliesSince(db, 0, MINUTE)
+    await deleteOldOutcomeCounts(db, NOW + DAY + MINUTE)
+    const kept = await outcomeCountsSince(db, 0, MINUTE)
     assert.ok(!kept.some(({ name }) => name === 'migrations exported'), 'eight days are over')
     assert.ok(kept.some(({ bytes }) => bytes === 100))
   })
 
   test('shows held locks and stored archives', async (t) => {
-    const { db, parts, runs } = await scene(t, engine)
+    const { db, dependencies, runs } = await scene(t, engine)
     const { id: ownerId } = await ensureAccount(db, 'alice', 0)
     for (const name of ['a', 'b', 'c']) {
-      const update = { ownerId, name, stamp: '', facts: factsOfUnreadable(0), problem: null }
+      const update = {
+        ownerId,
+        name,
+        changeToken: '',
+        metadata: metadataOfUnreadable(0),
+        problem: null,
+      }
       await db.transaction().execute((tx) => putRepository(tx, update, 0))
     }
     await insertLocks(db, runs, [1, 2], { lockedAt: 1, expiresAt: 9 })
     await insertLocks(db, runs, [3], { lockedAt: 2, expiresAt: 9 })
     await releaseLocks(db, runs, 5, 1)
-    const { locks } = await readServiceState(parts, 'hour')
+    const { locks } = await readServiceState(dependencies, 'hour')
     assert.equal(locks.held, 2)
     assert.deepEqual(
       locks.newest.map(({ name, holder }) => [name, holder]),
@@ -204,12 +210,12 @@ onEachEngine('the state of the service', (engine) => {
   test('lists live and dead processes, and deletes old ones', async (t) => {
     const { db } = await openDatabase(t, engine)
     let now = NOW
-    const parts = { db, queue: embeddedQueue({ db }), now: () => now }
+    const dependencies = { db, queue: embeddedQueue({ db }), now: () => now }
     const about = { host: 'box', pid: 7, role: 'worker' as const, version: '1', concurrency: 2 }
     const beat = (id: string, runningJobs = 0) =>
       recordHeartbeat(db, { id, ...about, runningJobs, startedAt: NOW, seenAt: now, ...NO_DISK })
     const seen = async () => {
-      const { workers } = await readServiceState(parts, 'hour')
+      const { workers } = await readServiceState(dependencies, 'hour')
       return workers.map(({ id, isAlive, runningJobs }) => [id, isAlive, runningJobs])
     }
     await beat('a')
@@ -259,7 +265,7 @@ test('no query scans a whole table', async (t) => {
 
 /** Matches scans of tables that only grow. Scans of an index are allowed. */
 const WHOLE_TABLE =
-  /^SCAN (migrations|repository_exports|repository_lists|facts|segments|tallies_by_minute)(?! USING)/
+  /^SCAN (migrations|repository_exports|repository_lists|repository_metadata|segments|outcome_counts_by_minute)(?! USING)/
 
 async function bytesInStore(blobs: Awaited<ReturnType<typeof exportScene>>['blobs']) {
   let bytes = 0
@@ -270,8 +276,8 @@ async function bytesInStore(blobs: Awaited<ReturnType<typeof exportScene>>['blob
 for (const engine of ['sqlite', 'postgres'] as const) {
   test(`storage use counts a shared segment once: ${engine}`, async (t) => {
     const scene = await exportScene(t, { 'alice/site': 'x'.repeat(5000) }, engine)
-    const { db, blobs, parts, clock, start, work } = scene
-    const use = createStorageUseReader(parts)
+    const { db, blobs, dependencies, clock, start, work } = scene
+    const use = createStorageUseReader(dependencies)
     const [first, second] = [await start(['alice/site']), await start(['alice/site'])]
     await work()
     const held = await bytesInStore(blobs)
@@ -279,7 +285,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 
     for (const id of [first, second]) {
       const { owner } = await migrationById(db, id)
-      await deleteArchive(parts, { owner }, id)
+      await deleteArchive(dependencies, { owner }, id)
     }
     clock.now += 120_000
     const left = await until('the bytes of both archives are deleted', async () => {

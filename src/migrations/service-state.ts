@@ -5,17 +5,17 @@ import { readChecks } from '../repositories/check-store.ts'
 import { countArchives } from './archive-store.ts'
 import { countAllHeldLocks, newestLocks } from './lock-store.ts'
 import type { ShownState } from './migration.ts'
+import {
+  COUNTED_OUTCOMES,
+  type CountedOutcome,
+  countUnfinishedByState,
+  outcomeCountsSince,
+  readOutcomeCounts,
+} from './outcome-counts.ts'
 import { notExportedFrom } from './outcome-store.ts'
 import { countSegments } from './segment-store.ts'
 import { bytesOfUnusedSegments } from './segment-sweep.ts'
 import { failedOrPartialSummaries, largestArchives, unfinishedSummaries } from './summaries.ts'
-import {
-  countUnfinishedByState,
-  readTallies,
-  TALLIES,
-  type Tally,
-  talliesSince,
-} from './tally-store.ts'
 
 const MAX_RUNNING = 20
 const MAX_FAILURES = 20
@@ -61,13 +61,15 @@ async function readWorkers(db: Db, now: number) {
 
 async function countByState(db: Db): Promise<Record<ShownState, number>> {
   const unfinished = await countUnfinishedByState(db)
-  const tallies = new Map((await readTallies(db)).map(({ name, count }) => [name, count]))
+  const outcomeCounts = new Map(
+    (await readOutcomeCounts(db)).map(({ name, count }) => [name, count]),
+  )
   return {
     pending: unfinished.get('pending')?.count ?? 0,
     exporting: unfinished.get('exporting')?.count ?? 0,
-    exported: tallies.get('migrations exported') ?? 0,
-    failed: tallies.get('migrations failed') ?? 0,
-    cancelled: tallies.get('migrations cancelled') ?? 0,
+    exported: outcomeCounts.get('migrations exported') ?? 0,
+    failed: outcomeCounts.get('migrations failed') ?? 0,
+    cancelled: outcomeCounts.get('migrations cancelled') ?? 0,
   }
 }
 
@@ -101,10 +103,10 @@ async function throughputOver(db: Db, period: ThroughputPeriod, now: number) {
   const first = last - (count - 1) * ms
   const buckets = Array.from({ length: count }, (_, index) => ({
     startedAt: first + index * ms,
-    count: zeroTallies(),
-    bytes: zeroTallies(),
+    count: zeroCounts(),
+    bytes: zeroCounts(),
   }))
-  for (const { bucket, name, count: added, bytes } of await talliesSince(db, first, ms)) {
+  for (const { bucket, name, count: added, bytes } of await outcomeCountsSince(db, first, ms)) {
     const into = buckets[(bucket - first) / ms]
     if (!into) continue
     into.count[name] = added
@@ -113,8 +115,8 @@ async function throughputOver(db: Db, period: ThroughputPeriod, now: number) {
   return { period, bucketMs: ms, buckets }
 }
 
-const zeroTallies = () =>
-  Object.fromEntries(TALLIES.map((name) => [name, 0])) as Record<Tally, number>
+const zeroCounts = () =>
+  Object.fromEntries(COUNTED_OUTCOMES.map((name) => [name, 0])) as Record<CountedOutcome, number>
 
 /** The bytes in the store. A segment counts once, however many archives contain it. */
 export type StorageUse = Awaited<ReturnType<ReturnType<typeof createStorageUseReader>>>

@@ -8,19 +8,19 @@ import { ensureAccount, findAccount, upsertAccount } from '../accounts/account-s
 import type { Db } from '../db/database.ts'
 import { InvalidRequest } from '../lib/request-errors.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
-import { syncCatalogue } from '../repositories/sync.ts'
+import { syncAllRepositories } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { organizationsIn } from './export-store.ts'
 import { DEFAULT_OPTIONS } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 import { repositoriesOf } from './repository-list-store.ts'
-import { type StartParts, startMigration } from './start-migration.ts'
+import { type StartDependencies, startMigration } from './start-migration.ts'
 
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const { db } = await openDatabase(t, engine)
   const host = await gitHost()
   t.after(host.remove)
-  const parts: StartParts = {
+  const dependencies: StartDependencies = {
     db,
     queue: embeddedQueue({ db }),
     source: gitDirectory({ root: host.root, git: host.godwitGit }),
@@ -28,51 +28,54 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     maxUnfinished: 3,
     lockTtlMs: 60_000,
   }
-  return { db, host, parts }
+  return { db, host, dependencies }
 }
 
 async function viewer(db: Db, login: string): Promise<Viewer> {
   return { account: await ensureAccount(db, login, 0), tokenId: 1 }
 }
 
-const start = (parts: StartParts, who: Viewer, ...repositories: string[]) =>
-  startMigration(parts, ownScope(who), { repositories, options: DEFAULT_OPTIONS })
+const start = (dependencies: StartDependencies, who: Viewer, ...repositories: string[]) =>
+  startMigration(dependencies, ownScope(who), { repositories, options: DEFAULT_OPTIONS })
 
-async function sync({ db, source, now }: StartParts): Promise<void> {
-  await syncCatalogue({ db, source: source!, now })
+async function sync({ db, source, now }: StartDependencies): Promise<void> {
+  await syncAllRepositories({ db, source: source!, now })
 }
 
 onEachEngine('starting a migration', (engine, testOnSqlite) => {
   test('is refused beyond the limit of each account, also for concurrent requests', async (t) => {
-    const { db, host, parts } = await scene(t, engine)
+    const { db, host, dependencies } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })
     await host.repository('bob/site', { files: { a: '1' } })
     const alice = await viewer(db, 'alice')
     const tries = await Promise.allSettled(
-      Array.from({ length: 8 }, () => start(parts, alice, 'site')),
+      Array.from({ length: 8 }, () => start(dependencies, alice, 'site')),
     )
     assert.equal(tries.filter(({ status }) => status === 'fulfilled').length, 3)
     for (const each of tries) {
       if (each.status === 'rejected') assert.ok(each.reason instanceof InvalidRequest)
     }
-    await start(parts, await viewer(db, 'bob'), 'site')
+    await start(dependencies, await viewer(db, 'bob'), 'site')
     await db.updateTable('migrations').set({ state: 'failed' }).where('id', '=', 1).execute()
-    await start(parts, alice, 'site')
+    await start(dependencies, alice, 'site')
   })
 
   testOnSqlite(
     'for an organization covers only its own repositories, and counts for its limit',
     async (t) => {
-      const { db, host, parts } = await scene(t, engine)
+      const { db, host, dependencies } = await scene(t, engine)
       for (const name of ['octo/a', 'octo/b', 'octo/c']) await host.repository(name)
       await host.repository('alice/site', { config: { 'godwit.collaborator': 'octo:admin' } })
       await host.repository('other/a', { config: { 'godwit.private': 'false' } })
-      await sync(parts)
+      await sync(dependencies)
       for (const login of ['octo', 'other'])
         await upsertAccount(db, login, { type: 'Organization' }, 0)
       const scope = { owner: (await findAccount(db, 'octo'))! }
       const startThere = (repositories: string[], more = {}) =>
-        startMigration(parts, scope, { repositories, options: { ...DEFAULT_OPTIONS, ...more } })
+        startMigration(dependencies, scope, {
+          repositories,
+          options: { ...DEFAULT_OPTIONS, ...more },
+        })
       const migration = await startThere(['a', 'Octo/B'])
       const repositories = await repositoriesOf(db, migration)
       assert.deepEqual(
@@ -103,44 +106,44 @@ onEachEngine('starting a migration', (engine, testOnSqlite) => {
         assert.match(errors[0]!.message!, /^octo already has 3 unfinished migrations/)
         return true
       })
-      await start(parts, await viewer(db, 'alice'), 'site')
+      await start(dependencies, await viewer(db, 'alice'), 'site')
     },
   )
 
   test('is one transaction with its job', async (t) => {
-    const { db, host, parts } = await scene(t, engine)
+    const { db, host, dependencies } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })
     const enqueue = async () => {
       throw new Error('no room in the queue')
     }
-    const failing = { ...parts, queue: { ...parts.queue, enqueue } }
+    const failing = { ...dependencies, queue: { ...dependencies.queue, enqueue } }
     await assert.rejects(start(failing, await viewer(db, 'alice'), 'site'), /no room/)
     assert.deepEqual(await db.selectFrom('migrations').selectAll().execute(), [])
     assert.deepEqual(await db.selectFrom('repository_lists').selectAll().execute(), [])
-    assert.deepEqual(await db.selectFrom('facts').selectAll().execute(), [])
+    assert.deepEqual(await db.selectFrom('repository_metadata').selectAll().execute(), [])
   })
 
-  testOnSqlite('reads current facts once and stores them', async (t) => {
-    const { db, host, parts } = await scene(t, engine)
+  testOnSqlite('reads current metadata once and stores it', async (t) => {
+    const { db, host, dependencies } = await scene(t, engine)
     const dir = await host.repository('alice/site', { files: { 'a.py': '1' } })
-    await sync(parts)
-    await host.git(['config', 'godwit.description', 'Newer than the catalogue'], { dir })
+    await sync(dependencies)
+    await host.git(['config', 'godwit.description', 'Newer than the repository index'], { dir })
     const alice = await viewer(db, 'alice')
-    const { id } = await start(parts, alice, 'site')
+    const { id } = await start(dependencies, alice, 'site')
     await host.git(['config', 'godwit.description', 'Too late'], { dir })
-    await sync(parts)
+    await sync(dependencies)
     const migration = (await findMigration(db, { owner: alice.account }, id))!
-    const [facts] = await repositoriesOf(db, migration)
-    assert.equal(facts?.description, 'Newer than the catalogue')
+    const [metadata] = await repositoriesOf(db, migration)
+    assert.equal(metadata?.description, 'Newer than the repository index')
   })
 
   testOnSqlite('shows a template only to those who may read it', async (t) => {
-    const { db, host, parts } = await scene(t, engine)
+    const { db, host, dependencies } = await scene(t, engine)
     await makeTemplates(host)
-    await sync(parts)
+    await sync(dependencies)
     const alice = await viewer(db, 'alice')
     const names = ['of-public', 'of-private', 'of-shared', 'of-none']
-    const repositories = await repositoriesOf(db, await start(parts, alice, ...names))
+    const repositories = await repositoriesOf(db, await start(dependencies, alice, ...names))
     assert.deepEqual(
       repositories.map(({ template }) => template?.name ?? null),
       ['public', null, 'shared', null],
@@ -159,7 +162,7 @@ onEachEngine('starting a migration', (engine, testOnSqlite) => {
   })
 
   test('with org_metadata_only stores the organizations', async (t) => {
-    const { db, host, parts } = await scene(t, engine)
+    const { db, host, dependencies } = await scene(t, engine)
     await host.repository('octo/a', {
       files: { a: '1' },
       config: { 'godwit.collaborator': 'alice:admin' },
@@ -168,10 +171,10 @@ onEachEngine('starting a migration', (engine, testOnSqlite) => {
       files: { a: '1' },
       config: { 'godwit.collaborator': 'alice:write' },
     })
-    await sync(parts)
+    await sync(dependencies)
     for (const login of ['octo', 'other'])
       await upsertAccount(db, login, { type: 'Organization' }, 0)
-    const migration = await startMigration(parts, ownScope(await viewer(db, 'alice')), {
+    const migration = await startMigration(dependencies, ownScope(await viewer(db, 'alice')), {
       repositories: [],
       options: { ...DEFAULT_OPTIONS, orgMetadataOnly: true },
     })

@@ -9,16 +9,24 @@ import {
   affiliations,
   listAdministered,
 } from '../repositories/administered-repositories.ts'
-import { fullNameOf, mayAdminister, type RepositoryFacts } from '../repositories/facts.ts'
-import { FRESH, RECENT, type RightsRefresher } from '../repositories/refresh-rights.ts'
+import { FRESH, type PermissionsRefresher, RECENT } from '../repositories/refresh-permissions.ts'
 import {
-  type CatalogueEntry,
+  fullNameOf,
+  mayAdminister,
+  type RepositoryMetadata,
+} from '../repositories/repository-metadata.ts'
+import {
   findByNameAsMap,
+  type IndexedRepository,
   keyOfName,
   rolesOf,
 } from '../repositories/repository-store.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
-import { factsForViewer, readableAmong, withheldFacts } from '../repositories/visible-repository.ts'
+import {
+  metadataForViewer,
+  readableAmong,
+  withheldMetadata,
+} from '../repositories/visible-repository.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { insertLocks } from './lock-store.ts'
 import { lockEarly, requireLockable } from './locks.ts'
@@ -32,7 +40,7 @@ import { countUnfinished, insertMigration, lockScope } from './migration-store.t
 import { recordNotExported } from './outcome-store.ts'
 import { requireQuota } from './quota.ts'
 
-export interface StartParts extends CoverParts {
+export interface StartDependencies extends CoverDependencies {
   queue: Queue
   maxUnfinished: number
   lockTtlMs: number
@@ -60,14 +68,14 @@ export interface StartRequest {
  * wakes the queue: the export of very many repositories would delay a response about its start.
  */
 export async function startMigration(
-  parts: StartParts,
+  dependencies: StartDependencies,
   scope: Scope,
   { repositories, ...rest }: StartRequest,
   alsoWrite?: AlsoWrite<[Migration]>,
 ): Promise<Migration> {
   const { orgMetadataOnly } = rest.options
-  const list = orgMetadataOnly ? [] : await readRepositoryList(parts, scope, repositories)
-  return insertAndStart(parts, scope, { list, ...rest }, alsoWrite)
+  const list = orgMetadataOnly ? [] : await readRepositoryList(dependencies, scope, repositories)
+  return insertAndStart(dependencies, scope, { list, ...rest }, alsoWrite)
 }
 
 /** The scope covers none of the repositories any more. */
@@ -86,10 +94,10 @@ interface CoveredSteps {
   /** What the archive takes at least, for the quota. */
   minBytes?: number
   /**
-   * Called with the names that are no longer covered, before anything is written. Returns earlier facts of those that the migration lists
-   * as skipped, so that its owner sees that they are not in the archive. Facts of others are ignored.
+   * Called with the names that are no longer covered, before anything is written. Returns earlier metadata of those that the migration lists
+   * as skipped, so that its owner sees that they are not in the archive. That of others is ignored.
    */
-  onUncovered(uncovered: readonly string[]): Promise<readonly RepositoryFacts[]>
+  onUncovered(uncovered: readonly string[]): Promise<readonly RepositoryMetadata[]>
 }
 
 /**
@@ -97,74 +105,77 @@ interface CoveredSteps {
  * skipped.
  */
 export async function startCovered(
-  parts: StartParts,
+  dependencies: StartDependencies,
   scope: Scope,
   { repositories, ...rest }: StartRequest,
   { onUncovered, alsoWrite, minBytes = 0 }: CoveredSteps,
 ): Promise<Migration> {
   if (rest.options.orgMetadataOnly)
-    return insertAndStart(parts, scope, { list: [], minBytes, ...rest }, alsoWrite)
+    return insertAndStart(dependencies, scope, { list: [], minBytes, ...rest }, alsoWrite)
   const names = repositories.flatMap((text) => parseName(text, scope) ?? [])
-  const covered = await coveredFacts(parts, scope, names)
+  const covered = await coveredRepositories(dependencies, scope, names)
   const uncovered = names
     .filter((name) => !covered.has(keyOfName(name)))
     .map(({ owner, name }) => `${owner}/${name}`)
-  const listed = await redactUnreadable(parts, scope, await onUncovered(uncovered))
+  const listed = await redactUnreadable(dependencies, scope, await onUncovered(uncovered))
   const list = names.flatMap(
     (name) => covered.get(keyOfName(name)) ?? listed.get(keyOfName(name)) ?? [],
   )
   if (list.length === 0) throw new NothingToMigrate(uncovered)
-  const skipped = new Set(list.keys().filter((at) => !covered.has(keyOfFacts(list[at]!))))
-  return insertAndStart(parts, scope, { list, skipped, minBytes, ...rest }, alsoWrite)
+  const skipped = new Set(list.keys().filter((at) => !covered.has(keyOfRepository(list[at]!))))
+  return insertAndStart(dependencies, scope, { list, skipped, minBytes, ...rest }, alsoWrite)
 }
 
-const keyOfFacts = (facts: RepositoryFacts): string => nameKey(fullNameOf(facts))
+const keyOfRepository = (metadata: RepositoryMetadata): string => nameKey(fullNameOf(metadata))
 
-/** Returns earlier facts by the key of the name, without the details of repositories that the owner of the scope may no longer read. */
+/** Returns earlier metadata by the key of the name, without the details of repositories that the owner of the scope may no longer read. */
 async function redactUnreadable(
-  { db }: StartParts,
+  { db }: StartDependencies,
   { owner }: Scope,
-  before: readonly RepositoryFacts[],
-): Promise<Map<string, RepositoryFacts>> {
+  before: readonly RepositoryMetadata[],
+): Promise<Map<string, RepositoryMetadata>> {
   const ids = before.map(({ id }) => id)
   const readable = await readableAmong(db, owner.id, ids)
   return new Map(
-    before.map((each) => [keyOfFacts(each), readable.has(each.id) ? each : withheldFacts(each)]),
+    before.map((each) => [
+      keyOfRepository(each),
+      readable.has(each.id) ? each : withheldMetadata(each),
+    ]),
   )
 }
 
 interface StartContents extends Omit<StartRequest, 'repositories'> {
-  list: RepositoryFacts[]
+  list: RepositoryMetadata[]
   /** Positions of repositories that are skipped from the start. */
   skipped?: ReadonlySet<number>
   minBytes?: number
 }
 
 async function insertAndStart(
-  parts: StartParts,
+  dependencies: StartDependencies,
   scope: Scope,
   { list, skipped = new Set(), minBytes = 0, name = null, options }: StartContents,
   alsoWrite?: AlsoWrite<[Migration]>,
 ): Promise<Migration> {
-  const { db, queue, now } = parts
-  await parts.probeData?.().catch((cause: unknown) => {
+  const { db, queue, now } = dependencies
+  await dependencies.probeData?.().catch((cause: unknown) => {
     throw new DataNotWritable('the data directory is not writable', { cause })
   })
   const { orgMetadataOnly, lockRepositories } = options
   const toExport = list.filter((_, position) => !skipped.has(position))
-  if (lockRepositories) await requireLockable(parts, toExport)
-  const organizations = orgMetadataOnly ? await organizationsToMigrate(parts, scope) : null
-  parts.signal?.throwIfAborted()
+  if (lockRepositories) await requireLockable(dependencies, toExport)
+  const organizations = orgMetadataOnly ? await organizationsToMigrate(dependencies, scope) : null
+  dependencies.signal?.throwIfAborted()
   const migration = await db.transaction().execute(async (tx) => {
     await lockScope(tx, scope)
-    if ((await countUnfinished(tx, scope)) >= parts.maxUnfinished) {
+    if ((await countUnfinished(tx, scope)) >= dependencies.maxUnfinished) {
       throw new InvalidRequest([
-        { code: 'custom', message: tooManyUnfinished(scope, parts.maxUnfinished) },
+        { code: 'custom', message: tooManyUnfinished(scope, dependencies.maxUnfinished) },
       ])
     }
-    // The size in the catalogue is an estimate of what the repositories take in an archive.
+    // The size in the repository index is an estimate of what the repositories take in an archive.
     const kib = options.excludeGitData ? 0 : toExport.reduce((sum, each) => sum + each.sizeKib, 0)
-    await requireQuota(tx, scope, Math.max(minBytes, kib * 1024), parts.maxArchiveBytes)
+    await requireQuota(tx, scope, Math.max(minBytes, kib * 1024), dependencies.maxArchiveBytes)
     const started = await insertMigration(tx, {
       guid: randomUUID(),
       owner: scope.owner,
@@ -176,7 +187,7 @@ async function insertAndStart(
       now: now(),
     })
     if (lockRepositories) {
-      const times = { lockedAt: now(), expiresAt: now() + parts.lockTtlMs }
+      const times = { lockedAt: now(), expiresAt: now() + dependencies.lockTtlMs }
       await insertLocks(
         tx,
         started.id,
@@ -199,7 +210,7 @@ async function insertAndStart(
     await alsoWrite?.(tx, started)
     return started
   })
-  if (lockRepositories) await lockEarly(parts, migration.id)
+  if (lockRepositories) await lockEarly(dependencies, migration.id)
   return migration
 }
 
@@ -208,23 +219,23 @@ const tooManyUnfinished = ({ owner }: Scope, max: number): string =>
   'Wait until one of them has ended.'
 
 async function organizationsToMigrate(
-  { db, rights }: StartParts,
+  { db, permissionsRefresher }: StartDependencies,
   { owner }: Scope,
 ): Promise<Account[]> {
   if (isOrganization(owner)) return [owner]
-  await rights?.refresh(owner, FRESH)
+  await permissionsRefresher?.refresh(owner, FRESH)
   return administeredOrganizations(db, owner)
 }
 
 /**
- * Returns the current facts of the named repositories, in order. Throws InvalidRequest with the index of each one that is not
+ * Returns the current metadata of the named repositories, in order. Throws InvalidRequest with the index of each one that is not
  * covered.
  */
 export async function readRepositoryList(
-  parts: StartParts,
+  dependencies: StartDependencies,
   scope: Scope,
   fullNames: string[],
-): Promise<RepositoryFacts[]> {
+): Promise<RepositoryMetadata[]> {
   if (fullNames.length === 0)
     throw new InvalidRequest([{ field: 'repositories', code: 'missing_field' }])
   const names = fullNames.map((text) => parseName(text, scope))
@@ -237,18 +248,18 @@ export async function readRepositoryList(
     'already_exists',
   )
 
-  const covered = await coveredFacts(parts, scope, wellFormed)
+  const covered = await coveredRepositories(dependencies, scope, wellFormed)
   // A repository of another owner gets the same error as one that does not exist.
   refuseRepositories(wellFormed, (name) => !covered.has(keyOfName(name)), 'missing')
   return wellFormed.map((name) => covered.get(keyOfName(name))!)
 }
 
-export interface CoverParts {
+export interface CoverDependencies {
   db: Db
-  /** Absent if this process cannot read the repositories; the catalogue is then used as it is. */
+  /** Absent if this process cannot read the repositories; the repository index is then used as it is. */
   source: Source | undefined
   /** Absent if there is no forge. */
-  rights?: RightsRefresher | undefined
+  permissionsRefresher?: PermissionsRefresher | undefined
   now: () => number
   /** Aborted when the client disconnects. It has no effect once something has been written. */
   signal?: AbortSignal | undefined
@@ -267,40 +278,49 @@ function parseName(text: string, scope: Scope): RepositoryName | undefined {
   return { owner: owner!, name: name! }
 }
 
-/** Returns the facts of those named repositories that the scope covers, by the key of the name. */
-async function coveredFacts(
-  parts: CoverParts,
+/** Returns the metadata of those named repositories that the scope covers, by the key of the name. */
+async function coveredRepositories(
+  dependencies: CoverDependencies,
   scope: Scope,
   names: RepositoryName[],
-): Promise<Map<string, RepositoryFacts>> {
-  const entries = await coveredEntries(parts, scope, names)
-  const facts = await factsForViewer(parts.db, { account: scope.owner }, [...entries.values()])
-  return new Map([...entries.keys()].map((key, at) => [key, facts[at]!]))
+): Promise<Map<string, RepositoryMetadata>> {
+  const entries = await coveredEntries(dependencies, scope, names)
+  const metadata = await metadataForViewer(dependencies.db, { account: scope.owner }, [
+    ...entries.values(),
+  ])
+  return new Map([...entries.keys()].map((key, at) => [key, metadata[at]!]))
 }
 
 /** Returns those named repositories that the scope covers, refreshed if the source is present. */
 async function coveredEntries(
-  parts: CoverParts,
+  dependencies: CoverDependencies,
   scope: Scope,
   names: RepositoryName[],
-): Promise<Map<string, CatalogueEntry>> {
-  await parts.rights?.refresh(scope.owner, FRESH, names)
-  parts.signal?.throwIfAborted()
-  const found = await findByNameAsMap(parts.db, names)
-  const covered = await coveredBy(parts.db, scope, found)
-  if (!parts.source) return covered
+): Promise<Map<string, IndexedRepository>> {
+  await dependencies.permissionsRefresher?.refresh(scope.owner, FRESH, names)
+  dependencies.signal?.throwIfAborted()
+  const found = await findByNameAsMap(dependencies.db, names)
+  const covered = await coveredBy(dependencies.db, scope, found)
+  if (!dependencies.source) return covered
   // A repository of the owner that was created since the last sync is found as well.
   const toRefresh = names.filter(
     (name) => nameKey(name.owner) === nameKey(scope.owner.login) || covered.has(keyOfName(name)),
   )
-  const isChanged = await refreshRepositories({ ...parts, source: parts.source }, toRefresh, found)
+  const isChanged = await refreshRepositories(
+    { ...dependencies, source: dependencies.source },
+    toRefresh,
+    found,
+  )
   if (!isChanged) return covered
-  return coveredBy(parts.db, scope, await findByNameAsMap(parts.db, names))
+  return coveredBy(dependencies.db, scope, await findByNameAsMap(dependencies.db, names))
 }
 
 /** Returns the full names of all repositories that the scope covers, as of the last sync. */
-export async function allCovered({ db, rights }: CoverParts, { owner }: Scope): Promise<string[]> {
-  await rights?.refresh(owner, RECENT)
+export async function allCovered(
+  { db, permissionsRefresher }: CoverDependencies,
+  { owner }: Scope,
+): Promise<string[]> {
+  await permissionsRefresher?.refresh(owner, RECENT)
   const filter = { affiliations: isOrganization(owner) ? (['owner'] as const) : affiliations }
   const order = { by: 'full_name', direction: 'asc' } as const
   const page = { order, offset: 0, limit: Number.MAX_SAFE_INTEGER }
@@ -310,13 +330,13 @@ export async function allCovered({ db, rights }: CoverParts, { owner }: Scope): 
 
 /** Returns the full names that the scope does not cover. */
 export async function uncoveredAmong(
-  parts: CoverParts,
+  dependencies: CoverDependencies,
   scope: Scope,
   fullNames: readonly string[],
 ): Promise<Set<string>> {
   if (fullNames.length === 0) return new Set()
   const names = fullNames.flatMap((fullName) => parseFullName(fullName) ?? [])
-  const entries = await coveredEntries(parts, scope, names)
+  const entries = await coveredEntries(dependencies, scope, names)
   return new Set(fullNames.filter((fullName) => !entries.has(nameKey(fullName))))
 }
 
@@ -324,10 +344,10 @@ export async function uncoveredAmong(
 async function coveredBy(
   db: Db,
   { owner }: Scope,
-  entries: ReadonlyMap<string, CatalogueEntry>,
-): Promise<Map<string, CatalogueEntry>> {
+  entries: ReadonlyMap<string, IndexedRepository>,
+): Promise<Map<string, IndexedRepository>> {
   const roles = await rolesOf(db, { account: owner }, [...entries.values()])
-  const isCovered = (entry: CatalogueEntry): boolean =>
+  const isCovered = (entry: IndexedRepository): boolean =>
     isOrganization(owner)
       ? entry.owner.id === owner.id
       : mayAdminister(roles.get(entry.id) ?? 'none')

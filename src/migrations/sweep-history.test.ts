@@ -12,7 +12,7 @@ const DAY = 24 * 3_600_000
 onEachEngine('the history of migrations', (engine) => {
   test('is deleted when it is old and no longer needed', async (t) => {
     const scene = await exportScene(t, { 'alice/site': 'one', 'alice/blog': 'one' }, engine)
-    const { db, clock, parts, start, work } = scene
+    const { db, clock, dependencies, start, work } = scene
     const history = { db, now: () => clock.now, migrationHistoryMs: 30 * DAY }
     const names = ['alice/site', 'alice/blog']
     const removed = await start(names)
@@ -24,7 +24,8 @@ onEachEngine('the history of migrations', (engine) => {
     const unfinished = await start(names)
     const owner = await ensureAccount(db, 'alice', 0)
     const scope = { owner }
-    for (const id of [removed, reused, ofSchedule, locked]) await deleteArchive(parts, scope, id)
+    for (const id of [removed, reused, ofSchedule, locked])
+      await deleteArchive(dependencies, scope, id)
     await addRun(db, owner.id, ofSchedule)
 
     clock.now += 29 * DAY

@@ -33,7 +33,7 @@ export interface Handler {
   /** Called after that transaction has been committed. */
   afterGiveUp?(job: Job, reason: string): Promise<void>
   /** Whether it is run again however often its workers died. It must not be able to end its process itself. */
-  retriesLostWorkers?: boolean
+  retriesAfterWorkerDeath?: boolean
 }
 
 export type Handlers = Readonly<Record<string, Handler>>

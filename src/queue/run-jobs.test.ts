@@ -108,5 +108,7 @@ test('a job that lost its workers is given up, unless its kind is always run aga
   }
   const lost = { failures: timing.maxFailures }
   assert.deepEqual((await runOne(t, { run }, lost)).removed, [undefined])
-  assert.deepEqual((await runOne(t, { run, retriesLostWorkers: true }, lost)).removed, ['done'])
+  assert.deepEqual((await runOne(t, { run, retriesAfterWorkerDeath: true }, lost)).removed, [
+    'done',
+  ])
 })

@@ -65,10 +65,10 @@ function createRun<Held extends HeldJob>(
   { db, store, timing }: WorkerContext<Held>,
   { onError, stopping }: Pick<WorkOptions, 'onError'> & { stopping: AbortSignal },
 ) {
-  const lost = new AbortController()
+  const leaseLost = new AbortController()
   /** Aborted when the lease needs no further renewal, even if the handler is still running. */
   const ended = new AbortController()
-  const abortAsLost = () => lost.abort(new LeaseLost(job))
+  const abortWithLeaseLost = () => leaseLost.abort(new LeaseLost(job))
 
   async function run(handlers: Handlers): Promise<void> {
     if (stopping.aborted) return returnUncounted()
@@ -78,11 +78,11 @@ function createRun<Held extends HeldJob>(
       return returnUncounted(UNKNOWN_KIND_PAUSE_MS)
     }
     // A failed last attempt removes the job. This job still exists, so the worker of its last attempt died.
-    if (job.failures >= timing.maxFailures && !handler.retriesLostWorkers)
+    if (job.failures >= timing.maxFailures && !handler.retriesAfterWorkerDeath)
       return giveUp(handler, 'its worker was lost')
     keepRenewing()
     try {
-      await handler.run(job, { signal: AbortSignal.any([lost.signal, stopping]), finish })
+      await handler.run(job, { signal: AbortSignal.any([leaseLost.signal, stopping]), finish })
     } catch (error) {
       await handleFailure(error, handler)
     } finally {
@@ -93,9 +93,9 @@ function createRun<Held extends HeldJob>(
   async function keepRenewing(): Promise<void> {
     for (;;) {
       await sleep(timing.renewIntervalMs, undefined, { signal: ended.signal }).catch(() => {})
-      if (ended.signal.aborted || lost.signal.aborted) return
+      if (ended.signal.aborted || leaseLost.signal.aborted) return
       try {
-        if (!(await store.renew(job)) && !ended.signal.aborted) abortAsLost()
+        if (!(await store.renew(job)) && !ended.signal.aborted) abortWithLeaseLost()
       } catch (error) {
         // Another worker may take over the job before the database is available again; the next renewal or `finish` detects that.
         onError(error, job)
@@ -104,7 +104,7 @@ function createRun<Held extends HeldJob>(
   }
 
   async function handleFailure(error: unknown, handler: Handler): Promise<void> {
-    if (error instanceof LeaseLost || lost.signal.aborted) return
+    if (error instanceof LeaseLost || leaseLost.signal.aborted) return
     if (stopping.aborted) return returnUncounted()
     if (isDeadlock(error)) return postpone(new RetryLater('a deadlock', { cause: error }))
     if (error instanceof RetryLater) return postpone(error)
@@ -141,7 +141,7 @@ function createRun<Held extends HeldJob>(
     return result
   }
 
-  return { run, abortAsLost }
+  return { run, abortWithLeaseLost }
 }
 
 const pauseOf = ({ dueAt, pauseMs }: RetryLater, { retryLaterPauseMs }: JobTiming): number =>
@@ -154,7 +154,7 @@ function startWorker<Held extends HeldJob>(
   context: WorkerContext<Held>,
 ) {
   const stopping = new AbortController()
-  const running = new Map<Held, { abortAsLost(): void; end: Promise<void> }>()
+  const running = new Map<Held, { abortWithLeaseLost(): void; end: Promise<void> }>()
   /** Aborted to end the sleep of an idle worker. If it is aborted before the worker sleeps, the next sleep ends at once. */
   let wakeUp = new AbortController()
   const wake = () => wakeUp.abort()
@@ -185,7 +185,10 @@ function startWorker<Held extends HeldJob>(
   }
 
   function start(job: Held): void {
-    const { run, abortAsLost } = createRun(job, context, { onError, stopping: stopping.signal })
+    const { run, abortWithLeaseLost } = createRun(job, context, {
+      onError,
+      stopping: stopping.signal,
+    })
     const end = run(handlers)
       .catch((error: unknown) => {
         if (!(error instanceof LeaseLost)) onError(error, job)
@@ -194,7 +197,7 @@ function startWorker<Held extends HeldJob>(
         running.delete(job)
         wake()
       })
-    running.set(job, { abortAsLost, end })
+    running.set(job, { abortWithLeaseLost, end })
   }
 
   const working = runJobs()
@@ -213,9 +216,9 @@ function startWorker<Held extends HeldJob>(
 /** Returns the part of a queue that runs jobs in this process, wherever they are stored. */
 export function createWorkers<Held extends HeldJob>({
   timing,
-  ...parts
+  ...dependencies
 }: Omit<WorkerContext<Held>, 'timing'> & { timing: WorkerTiming }) {
-  const context = { ...parts, timing: { ...DEFAULT_TIMING, ...timing } }
+  const context = { ...dependencies, timing: { ...DEFAULT_TIMING, ...timing } }
   const workers = new Set<ReturnType<typeof startWorker<Held>>>()
   return {
     work(handlers: Handlers, options: WorkOptions): StartedWorker {
@@ -233,7 +236,8 @@ export function createWorkers<Held extends HeldJob>({
     },
     interrupt(batch: string): void {
       for (const { running } of workers)
-        for (const [job, { abortAsLost }] of running) if (job.batch === batch) abortAsLost()
+        for (const [job, { abortWithLeaseLost }] of running)
+          if (job.batch === batch) abortWithLeaseLost()
     },
     running(queue: QueueName = 'jobs'): number {
       const ofQueue = workers.values().filter((worker) => worker.queue === queue)

@@ -1,5 +1,5 @@
 import { count, type Shape } from '../lib/json-shape.ts'
-import type { EventSubject, IssueOrPull, RepositoryFact } from './fact.ts'
+import type { EventSubject, IssueOrPull, RecordOfRepository } from './record.ts'
 import * as field from './record-fields.ts'
 import type { RecordUrls } from './record-urls.ts'
 import * as link from './record-urls.ts'
@@ -16,7 +16,7 @@ export type Reaction = ReturnType<ReturnType<typeof reactionsTo>>[number]
 
 /** The reactions to one kind of record. They are written sorted by the name of the emoji, as GitHub does. */
 export function reactionsTo(subjectType: string) {
-  const reaction = field.record({
+  const reaction = field.recordFormat({
     user: field.author,
     /** A name of the REST APIs of GitHub and Gitea: +1, -1, laugh, hooray, confused, heart, rocket, eyes. Other names are not changed. */
     content: field.codec(
@@ -47,7 +47,7 @@ export const numberOf = (kind: IssueOrPull['kind']) =>
   field.named(
     'number',
     (value, at) => link.issueOrPull(value, at).number,
-    (number, urls, { repository }: RepositoryFact) =>
+    (number, urls, { repository }: RecordOfRepository) =>
       urls.issueOrPull(repository, { kind, number }),
   )
 
@@ -69,11 +69,11 @@ export const triage = {
   assignees: assigned,
   milestone: field.codec(
     link.orNull(link.milestoneNumber),
-    (number, urls, { repository }: RepositoryFact) => urls.milestone(repository, number),
+    (number, urls, { repository }: RecordOfRepository) => urls.milestone(repository, number),
   ),
   /** Names of labels of the same repository. */
   labels: field.listOrEmpty(
-    field.codec(link.labelName, (name, urls, { repository }: RepositoryFact) =>
+    field.codec(link.labelName, (name, urls, { repository }: RecordOfRepository) =>
       urls.label(repository, name),
     ),
   ),
@@ -91,7 +91,7 @@ export const triage = {
 
 /** Open while `closedAt` is null. Locked if the last of its `locked` and `unlocked` events is `locked`. */
 export type Issue = ReturnType<typeof issueRecord>
-export const issueRecord = field.record({
+export const issueRecord = field.recordFormat({
   type: field.constant('issue'),
   url: numberOf('issue'),
   repository: field.repository,
@@ -106,7 +106,7 @@ export const issueRecord = field.record({
 })
 
 /** What belongs to an issue or a pull request. */
-type OnIssueOrPull = RepositoryFact & { on: IssueOrPull }
+type OnIssueOrPull = RecordOfRepository & { on: IssueOrPull }
 
 /** Reads the issue or pull request that a comment, an event or an attachment belongs to. */
 export function readIssueOrPull(read: field.FieldReader): OnIssueOrPull {
@@ -124,7 +124,7 @@ const issueOrPull: field.Part<OnIssueOrPull> = {
 }
 
 export type IssueComment = ReturnType<typeof issueCommentRecord>
-export const issueCommentRecord = field.record({
+export const issueCommentRecord = field.recordFormat({
   type: field.constant('issue_comment'),
   /** Unique on its host. */
   url: field.named('id', link.id, (id, urls, { repository, on }: OnIssueOrPull) =>
@@ -162,7 +162,7 @@ export function subjectUrl(subject: EventSubject, urls: RecordUrls): string | nu
 
 /** A change of an issue or a pull request. A merged pull request has both a `merged` and a `closed` event. */
 export type IssueEvent = ReturnType<typeof issueEventRecord>
-export const issueEventRecord = field.record({
+export const issueEventRecord = field.recordFormat({
   type: field.constant('issue_event'),
   /** Unique on its host among events. */
   url: field.named('id', link.id, (id, urls, { repository, on }: OnIssueOrPull) =>
@@ -174,7 +174,7 @@ export const issueEventRecord = field.record({
   event: field.string,
   /** labeled, unlabeled: the label as it was then. It may have been deleted since. */
   label_name: field.together('label', {
-    label: field.written(({ name }: { name: string }, urls, { repository }: RepositoryFact) =>
+    label: field.written(({ name }: { name: string }, urls, { repository }: RecordOfRepository) =>
       urls.label(repository, name),
     ),
     label_name: field.named('name', field.string),

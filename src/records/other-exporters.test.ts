@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readFact } from './read-records.ts'
+import { readRecord } from './read-records.ts'
 
 /** Records as other exporters and older versions of GitHub write them. All of them must be read. */
 const HOST = 'https://bitbucket.example'
@@ -53,7 +53,7 @@ const reviewComment = {
 }
 
 test('issues with fewer fields from other exporters are read', () => {
-  const { assignees, updatedAt, reactions, author } = readFact('issues', issue)
+  const { assignees, updatedAt, reactions, author } = readRecord('issues', issue)
   assert.deepEqual(
     { assignees, updatedAt, reactions, author },
     { assignees: ['bob'], updatedAt: WHEN, reactions: [], author: 'ann' },
@@ -61,7 +61,7 @@ test('issues with fewer fields from other exporters are read', () => {
 })
 
 test('an empty link is read as null', () => {
-  const { author, head, milestone, labels } = readFact('pull_requests', pull)
+  const { author, head, milestone, labels } = readRecord('pull_requests', pull)
   assert.deepEqual(
     { author, head, milestone, labels },
     {
@@ -71,7 +71,7 @@ test('an empty link is read as null', () => {
       labels: [],
     },
   )
-  const { thread, subjectType } = readFact('pull_request_review_comments', reviewComment)
+  const { thread, subjectType } = readRecord('pull_request_review_comments', reviewComment)
   assert.deepEqual({ thread, subjectType }, { thread: null, subjectType: undefined })
 })
 
@@ -104,13 +104,13 @@ const organization = {
 }
 
 test('an owner without a creation time and a repository without a wiki are read', () => {
-  const { wiki, collaborators, labels } = readFact('repositories', repository)
+  const { wiki, collaborators, labels } = readRecord('repositories', repository)
   assert.deepEqual({ wiki, collaborators }, { wiki: null, collaborators: [] })
   assert.deepEqual(
     labels.map(({ name }) => name),
     ['bug'],
   )
-  assert.equal(readFact('organizations', organization).createdAt, '1970-01-01T00:00:00Z')
+  assert.equal(readRecord('organizations', organization).createdAt, '1970-01-01T00:00:00Z')
 })
 
 const attachment = {
@@ -125,7 +125,7 @@ const attachment = {
 }
 
 test('the UUID of an attachment is read from its path in the archive', () => {
-  const { uuid, file, on } = readFact('attachments', attachment)
+  const { uuid, file, on } = readRecord('attachments', attachment)
   assert.deepEqual(
     { uuid, file, on },
     {
@@ -139,6 +139,6 @@ test('the UUID of an attachment is read from its path in the archive', () => {
 test('numbers that no server stores are refused', () => {
   for (const number of ['0', '2147483648', '9007199254740993', '1'.repeat(23)]) {
     const url = `${HOST}/o/r/issues/${number}`
-    assert.throws(() => readFact('issues', { ...issue, url }), /url is not the URL of an issue/)
+    assert.throws(() => readRecord('issues', { ...issue, url }), /url is not the URL of an issue/)
   }
 })

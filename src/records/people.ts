@@ -1,6 +1,6 @@
 import { text } from '../lib/json-shape.ts'
 import { isEmail, isForeignName } from '../lib/names.ts'
-import type { TeamName } from './fact.ts'
+import type { TeamName } from './record.ts'
 import * as field from './record-fields.ts'
 import { orNull, team } from './record-urls.ts'
 
@@ -11,7 +11,7 @@ const login = text('a login', isForeignName)
 
 /** A person or a bot. Both have the same fields, but separate files in an archive. */
 export type User = ReturnType<typeof userRecord>
-export const userRecord = field.record({
+export const userRecord = field.recordFormat({
   type: field.constant('user'),
   url: accountUrl,
   /** The URL of the picture, on any host. */
@@ -24,7 +24,7 @@ export const userRecord = field.record({
   location: field.stringOrNull,
   /** In GitHub's archives, only the owner of the migration has email addresses. */
   emails: field.listOrEmpty(
-    field.record({
+    field.recordFormat({
       address: text('an e-mail address', isEmail),
       primary: field.booleanOrFalse,
       verified: field.booleanOrFalse,
@@ -39,7 +39,7 @@ export const userRecord = field.record({
 export const unknownUser = (login: string): User => userRecord({ login }, '')
 
 export type Organization = ReturnType<typeof organizationRecord>
-export const organizationRecord = field.record({
+export const organizationRecord = field.recordFormat({
   type: field.constant('organization'),
   url: accountUrl,
   login,
@@ -49,7 +49,7 @@ export const organizationRecord = field.record({
   location: field.stringOrNull,
   email: field.stringOrNull,
   members: field.listOrEmpty(
-    field.record({
+    field.recordFormat({
       user: field.named('login', field.person),
       /** `admin` owns the organization. Never derived from permissions on a repository. */
       role: field.string,
@@ -68,7 +68,7 @@ const teamName: field.Part<TeamName> = {
 }
 
 export type Team = ReturnType<typeof teamRecord>
-export const teamRecord = field.record({
+export const teamRecord = field.recordFormat({
   type: field.constant('team'),
   url: teamName,
   organization: field.written((name: TeamName, urls) => urls.person(name.organization)),
@@ -84,7 +84,7 @@ export const teamRecord = field.record({
   /** `closed`: visible to the organization. `secret`: visible to its members. */
   privacy: field.withDefault(field.string, 'closed'),
   permissions: field.listOrEmpty(
-    field.record({
+    field.recordFormat({
       /** The repository need not be in the archive. */
       repository: field.repository,
       /** pull, triage, push, maintain or admin. */
@@ -94,7 +94,7 @@ export const teamRecord = field.record({
   /** The parts of its repositories that the team may use, such as `repo.issues`. Only Gitea and Forgejo have it. Undefined: all. */
   units: field.optional(field.list(field.string)),
   members: field.listOrEmpty(
-    field.record({
+    field.recordFormat({
       user: field.named('login', field.person),
       /** `member` or `maintainer`. */
       role: field.withDefault(field.string, 'member'),

@@ -1,11 +1,11 @@
 import { oneOf, type Shape } from '../lib/json-shape.ts'
-import type { IssueOrPull, RepositoryFact } from './fact.ts'
 import { numberOf, reactionsTo, subjectUrl, triage } from './issue.ts'
+import type { IssueOrPull, RecordOfRepository } from './record.ts'
 import * as field from './record-fields.ts'
 import * as link from './record-urls.ts'
 
 export type PullRequestHead = ReturnType<typeof headRecord>
-const headRecord = field.record({
+const headRecord = field.recordFormat({
   /** The name of the branch, without `refs/heads/`. */
   ref: field.string,
   sha: field.shaOrEmpty,
@@ -15,18 +15,20 @@ const headRecord = field.record({
   repo: field.named('repository', field.orNull(field.repository)),
 })
 
-const baseRecord = field.record({
+const baseFormat = field.recordFormat({
   ref: field.string,
   /** The head of the base branch, or what it was when the pull request was closed: since then it may contain the commits. */
   sha: field.shaOrEmpty,
-  user: field.written((_base, urls, { repository }: RepositoryFact) =>
+  user: field.written((_base, urls, { repository }: RecordOfRepository) =>
     urls.person(repository.split('/', 1)[0]!),
   ),
-  repo: field.written((_base, urls, { repository }: RepositoryFact) => urls.repository(repository)),
+  repo: field.written((_base, urls, { repository }: RecordOfRepository) =>
+    urls.repository(repository),
+  ),
 })
 
 export type ReviewRequest = ReturnType<typeof reviewRequestRecord>
-const reviewRequestRecord = field.record({
+const reviewRequestRecord = field.recordFormat({
   reviewer: field.codec(link.reviewer, subjectUrl),
   reviewer_type: field.written(({ reviewer }: { reviewer: { kind: 'user' | 'team' } }) =>
     reviewer.kind === 'team' ? 'Team' : 'User',
@@ -38,23 +40,23 @@ const reviewRequestRecord = field.record({
 
 /** A link that becomes the repository and, as `name`, the number of an issue or a pull request. */
 const numbered = <const N extends string>(name: N, kind: IssueOrPull['kind']) => {
-  type Numbered = RepositoryFact & { [K in N]: number }
+  type Numbered = RecordOfRepository & { [K in N]: number }
   const part: field.Part<Numbered> = {
     read(read, key) {
       const { repository, number } = read(key, link.issueOrPull)
       return { repository, [name]: number } as Numbered
     },
-    write: (fact: Numbered, urls, key) => ({
-      [key]: urls.issueOrPull(fact.repository, { kind, number: fact[name] }),
+    write: (record: Numbered, urls, key) => ({
+      [key]: urls.issueOrPull(record.repository, { kind, number: record[name] }),
     }),
   }
   return part
 }
 
-const closingReferenceRecord = field.record({
+const closingReferenceRecord = field.recordFormat({
   /** The repository can differ from that of the pull request. */
   issue: numbered('issue', 'issue'),
-  issue_repository: field.written(({ repository }: RepositoryFact, urls) =>
+  issue_repository: field.written(({ repository }: RecordOfRepository, urls) =>
     urls.repository(repository),
   ),
   actor: field.personOrNull,
@@ -65,14 +67,14 @@ const closingReferenceRecord = field.record({
 
 /** A pull request is open while `closedAt` is null, and merged if `mergedAt` is set. */
 export type PullRequest = ReturnType<typeof pullRequestRecord>
-export const pullRequestRecord = field.record({
+export const pullRequestRecord = field.recordFormat({
   type: field.constant('pull_request'),
   url: numberOf('pull_request'),
   user: field.author,
   repository: field.repository,
   title: field.string,
   body: field.stringOrNull,
-  base: baseRecord,
+  base: baseFormat,
   head: headRecord,
   ...triage,
   reactions: reactionsTo('Issue'),
@@ -87,7 +89,7 @@ export const pullRequestRecord = field.record({
   merge_commit_sha: field.named('mergeCommit', field.ifPresent(field.shaOrNull)),
 })
 
-interface PullRequestFact extends RepositoryFact {
+interface RecordOfPullRequest extends RecordOfRepository {
   pull: number
 }
 
@@ -95,7 +97,7 @@ const pullRequest = numbered('pull', 'pull_request')
 
 /** The id of a review, a thread or a comment of the same pull request, from its URL. */
 const idIn = <T>(shape: Shape<T>, kind: 'review' | 'reviewThread' | 'reviewComment') =>
-  field.codec(shape, (id, urls, { repository, pull }: PullRequestFact) =>
+  field.codec(shape, (id, urls, { repository, pull }: RecordOfPullRequest) =>
     urls[kind](repository, pull, id as number | null),
   )
 const idOrNull = link.orNull(link.id)
@@ -124,7 +126,7 @@ const startedAt: field.Part<{ createdAt: string }> = {
 }
 
 export type Review = ReturnType<typeof reviewRecord>
-export const reviewRecord = field.record({
+export const reviewRecord = field.recordFormat({
   type: field.constant('pull_request_review'),
   url: field.named('id', idIn(link.id, 'review')),
   pull_request: pullRequest,
@@ -164,11 +166,13 @@ const diffPosition = {
 const subjectType: Shape<'line' | 'file' | undefined> = (value) =>
   value === 'line' || value === 'file' ? value : undefined
 
-export type DiffPosition = field.FactOf<typeof diffPosition & { subject_type: typeof subjectType }>
+export type DiffPosition = field.RecordOf<
+  typeof diffPosition & { subject_type: typeof subjectType }
+>
 
 /** A root comment with its replies. The REST API has no threads, so a thread is created for each root comment. */
 export type ReviewThread = ReturnType<typeof reviewThreadRecord>
-export const reviewThreadRecord = field.record({
+export const reviewThreadRecord = field.recordFormat({
   type: field.constant('pull_request_review_thread'),
   url: field.named('id', idIn(link.id, 'reviewThread')),
   pull_request: pullRequest,
@@ -195,7 +199,7 @@ const PENDING = 0
 const SUBMITTED = 1
 
 export type ReviewComment = ReturnType<typeof reviewCommentRecord>
-export const reviewCommentRecord = field.record({
+export const reviewCommentRecord = field.recordFormat({
   type: field.constant('pull_request_review_comment'),
   url: field.named('id', idIn(link.id, 'reviewComment')),
   pull_request: pullRequest,
@@ -218,12 +222,12 @@ export const reviewCommentRecord = field.record({
   subject_type: subjectType,
 })
 
-interface OnCommit extends RepositoryFact {
+interface OnCommit extends RecordOfRepository {
   commit: string
 }
 
 export type CommitComment = ReturnType<typeof commitCommentRecord>
-export const commitCommentRecord = field.record({
+export const commitCommentRecord = field.recordFormat({
   type: field.constant('commit_comment'),
   url: field.named('id', link.id, (id, urls, { repository, commit }: OnCommit) =>
     urls.commitComment(repository, commit, id),

@@ -1,44 +1,48 @@
 import { list, only, parseJson, type Shape, text } from '../lib/json-shape.ts'
 import { isForeignName } from '../lib/names.ts'
-import { type FactKind, type FactsByKind, RECORDS } from './fact-kinds.ts'
 import { boolean, optional, string, url } from './record-fields.ts'
+import { RECORD_FORMATS, type RecordKind, type RecordsByKind } from './record-kinds.ts'
 
-/** Returns whether facts can be read from records of this kind. */
-export function isFactKind(kind: string): kind is FactKind {
-  return Object.hasOwn(RECORDS, kind)
+/** Returns whether this is a kind of records. */
+export function isRecordKind(kind: string): kind is RecordKind {
+  return Object.hasOwn(RECORD_FORMATS, kind)
 }
 
 /**
- * Reads the fact of one record, from any exporter and any host. Throws an error that names the invalid field. `at` is the
+ * Reads one GitHub record, from any exporter and any host. Throws an error that names the invalid field. `at` is the
  * position of the record, such as `[3]`.
  */
-export function readFact<K extends FactKind>(kind: K, record: unknown, at = ''): FactsByKind[K] {
-  return (RECORDS[kind] as Shape<unknown>)(record, at) as FactsByKind[K]
+export function readRecord<K extends RecordKind>(
+  kind: K,
+  githubRecord: unknown,
+  at = '',
+): RecordsByKind[K] {
+  return (RECORD_FORMATS[kind] as Shape<unknown>)(githubRecord, at) as RecordsByKind[K]
 }
 
 /** Called for each invalid record, which is left out. The message contains its index, the field and the reason. */
 type OnInvalid = (message: string) => void
 
-/** Reads the facts of one file. Throws if the file is not a JSON array, and calls `onInvalid` for each invalid record. */
-export function readFacts<K extends FactKind>(kind: K, json: string, onInvalid: OnInvalid) {
-  return readList(json, (record, at) => readFact(kind, record, at), onInvalid)
+/** Reads the records of one file. Throws if the file is not a JSON array, and calls `onInvalid` for each invalid record. */
+export function readRecords<K extends RecordKind>(kind: K, json: string, onInvalid: OnInvalid) {
+  return readList(json, (githubRecord, at) => readRecord(kind, githubRecord, at), onInvalid)
 }
 
 /** Applies `shape` to each element of a JSON array. Returns the valid ones, and how many there are in all. Throws if it is no array. */
 export function readList<T>(json: string, shape: Shape<T>, onInvalid: OnInvalid) {
   const items: unknown = parseJson(json)
   if (!Array.isArray(items)) throw new Error('not a JSON array')
-  const records: { index: number; value: T }[] = []
+  const valid: { index: number; value: T }[] = []
   withoutStackTraces(() => {
     for (const [index, value] of items.entries()) {
       try {
-        records.push({ index, value: shape(value, `[${index}]`) })
+        valid.push({ index, value: shape(value, `[${index}]`) })
       } catch (error) {
         onInvalid((error as Error).message)
       }
     }
   })
-  return { records, count: items.length }
+  return { valid, count: items.length }
 }
 
 /**
@@ -74,7 +78,7 @@ export function readRecordFile(kind: string, json: string, onInvalid: OnInvalid)
 function shapeOf(kind: string): Shape<unknown> {
   if (Object.hasOwn(SHAPES, kind)) return SHAPES[kind as keyof typeof SHAPES]
   return (value, at) => {
-    if (isFactKind(kind)) anyRecord(value, at)
+    if (isRecordKind(kind)) anyRecord(value, at)
     return value
   }
 }

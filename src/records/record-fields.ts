@@ -1,20 +1,20 @@
 import * as json from '../lib/json-shape.ts'
 import { toIsoTime } from '../lib/parse-time.ts'
-import { type Author, type TeamName, UNKNOWN_TIME } from './fact.ts'
+import { type Author, type TeamName, UNKNOWN_TIME } from './record.ts'
 import * as link from './record-urls.ts'
 import { type RecordUrls, urlInArchive } from './record-urls.ts'
 
-/** Reads a value of a record. Without `write`, the value is written as it is. */
+/** Reads a value of a GitHub record. Without `write`, the value is written as it is. */
 export interface Codec<T> extends json.Shape<T> {
-  /** Returns the value for the record. `fact` is the fact that the value is in. */
-  write?(value: T, urls: RecordUrls, fact: never): unknown
+  /** Returns the value for the GitHub record. `record` is the record that the value is in. */
+  write?(value: T, urls: RecordUrls, record: never): unknown
 }
 
 export const codec = <T>(read: json.Shape<T>, write: Codec<NoInfer<T>>['write']): Codec<T> =>
   Object.assign((value: unknown, at: string) => read(value, at), write && { write })
 
-export const writeWith = <T>({ write }: Codec<T>, value: T, urls: RecordUrls, fact: unknown) =>
-  write ? write(value, urls, fact as never) : value
+export const writeWith = <T>({ write }: Codec<T>, value: T, urls: RecordUrls, record: unknown) =>
+  write ? write(value, urls, record as never) : value
 
 /** Accepts an absent or null field and returns `otherwise` for it. */
 export const withDefault =
@@ -35,13 +35,13 @@ export const ifPresent = <T>(item: Codec<T>): Codec<T | undefined> =>
 
 /** Accepts a missing link as null. Some exporters write an empty string instead of null. */
 export const orNull = <T>(item: Codec<T>): Codec<T | null> =>
-  codec(link.orNull(item), (value, urls, fact) =>
-    value === null ? null : writeWith(item, value, urls, fact),
+  codec(link.orNull(item), (value, urls, record) =>
+    value === null ? null : writeWith(item, value, urls, record),
   )
 
 export const list = <T>(item: Codec<T>): Codec<readonly T[]> =>
-  codec<readonly T[]>(json.list(item), (values, urls, fact) =>
-    values.map((value) => writeWith(item, value, urls, fact)),
+  codec<readonly T[]>(json.list(item), (values, urls, record) =>
+    values.map((value) => writeWith(item, value, urls, record)),
   )
 
 /** Accepts an absent or null list and returns an empty one for it. */
@@ -77,10 +77,10 @@ export const repository = codec(link.repositoryName, (name, urls) => urls.reposi
 /** The path of a file or folder in the archive. */
 export const storedPath = codec(link.storedPath, urlInArchive)
 
-/** Validates a field of a record and returns its value. */
+/** Validates a field of a GitHub record and returns its value. */
 export type FieldReader = <T>(key: string, shape: json.Shape<T>) => T
 
-/** A field that has another name in the fact. */
+/** A field that has another name in the record. */
 interface Named<N extends string, T> {
   name: N
   codec: Codec<T>
@@ -94,22 +94,22 @@ export const named = <const N extends string, T>(
 
 /** A field that is not read. */
 interface Written {
-  /** `parent` is the fact that the fact is in. */
-  value(fact: never, urls: RecordUrls, parent: never): unknown
+  /** `parent` is the record that the record is in. */
+  value(record: never, urls: RecordUrls, parent: never): unknown
 }
 
 export const written = <F = unknown, P = unknown>(
-  value: (fact: F, urls: RecordUrls, parent: P) => unknown,
+  value: (record: F, urls: RecordUrls, parent: P) => unknown,
 ): Written => ({ value })
 
-/** A field that has the same value in every record and is not read. */
+/** A field that has the same value in every GitHub record and is not read. */
 export const constant = (value: unknown) => written(() => value)
 
-/** Several fields of a record or of the fact, which only together have a meaning. */
+/** Several fields of a GitHub record or of the record, which only together have a meaning. */
 export interface Part<F extends object> {
-  read(read: FieldReader, key: string, fact: Partial<F>): F
-  /** Returns fields of the record. */
-  write(fact: never, urls: RecordUrls, key: string): object
+  read(read: FieldReader, key: string, record: Partial<F>): F
+  /** Returns fields of the GitHub record. */
+  write(record: never, urls: RecordUrls, key: string): object
 }
 
 export const author = named('author', personOrNull)
@@ -122,7 +122,7 @@ export const updatedAt: Part<{ updatedAt: string }> = {
   write: ({ updatedAt }: { updatedAt: string }, _urls, key) => ({ [key]: updatedAt }),
 }
 
-/** The fields of a record. A field without a name of its own has its name in camel case in the fact. */
+/** The fields of a GitHub record. A field without a name of its own has its name in camel case in the record. */
 type Fields = Record<string, Codec<unknown> | Named<string, unknown> | Written | Part<object>>
 
 type CamelCase<S> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<CamelCase<B>>}` : S
@@ -146,51 +146,52 @@ type OptionalIfUndefined<F> = { [K in keyof F as undefined extends F[K] ? never 
   [K in keyof F as undefined extends F[K] ? K : never]?: F[K]
 }
 
-export type FactOf<T extends Fields> = OptionalIfUndefined<
+export type RecordOf<T extends Fields> = OptionalIfUndefined<
   Intersection<{ [K in keyof T]: PartOf<K, T[K]> }[keyof T]>
 >
 
-/** A record with these fields, in the order in which they are written. Other fields are ignored. */
-export function record<T extends Fields>(fields: T) {
+/** Returns the format of GitHub records with these fields, in the order in which they are written. Other fields are ignored. */
+export function recordFormat<T extends Fields>(fields: T) {
   const all = Object.entries(fields).map(([key, each]) => ({
     key,
     ...(typeof each === 'function' ? named(camelCase(key), each) : each),
   }))
-  const readWith = (read: FieldReader): FactOf<T> => {
-    const fact: json.JsonObject = {}
+  const readWith = (read: FieldReader): RecordOf<T> => {
+    const record: json.JsonObject = {}
     for (const each of all)
-      if ('codec' in each) setDefined(fact, each.name, read(each.key, each.codec))
-      else if ('read' in each) setAllDefined(fact, each.read(read, each.key, fact))
-    return fact as FactOf<T>
+      if ('codec' in each) setDefined(record, each.name, read(each.key, each.codec))
+      else if ('read' in each) setAllDefined(record, each.read(read, each.key, record))
+    return record as RecordOf<T>
   }
-  const read: json.Shape<FactOf<T>> = (value, at) => {
+  const read: json.Shape<RecordOf<T>> = (value, at) => {
     const found = json.anyObject(value, at)
     return readWith((key, shape) => shape(found[key], at ? `${at}.${key}` : key))
   }
-  const write = (fact: FactOf<T>, urls: RecordUrls, parent?: unknown) => {
-    const record: json.JsonObject = {}
+  const write = (record: RecordOf<T>, urls: RecordUrls, parent?: unknown) => {
+    const githubRecord: json.JsonObject = {}
     for (const each of all)
       if ('codec' in each) {
-        const value = (fact as json.JsonObject)[each.name]
-        if (value !== undefined) record[each.key] = writeWith(each.codec, value, urls, fact)
+        const value = (record as json.JsonObject)[each.name]
+        if (value !== undefined) githubRecord[each.key] = writeWith(each.codec, value, urls, record)
       } else if ('value' in each)
-        setDefined(record, each.key, each.value(fact as never, urls, parent as never))
-      else setAllDefined(record, each.write(fact as never, urls, each.key))
-    return record
+        setDefined(githubRecord, each.key, each.value(record as never, urls, parent as never))
+      else setAllDefined(githubRecord, each.write(record as never, urls, each.key))
+    return githubRecord
   }
   return Object.assign(read, { readWith, write })
 }
 
-/** Fields that become the object `name` of the fact. It is undefined if the record does not have the field with the key of this part. */
+/** Fields that become the object `name` of the record. It is undefined if the GitHub record does not have the field with the key of this part. */
 export function together<const N extends string, T extends Fields>(name: N, fields: T) {
-  type Together = { [K in N]: FactOf<T> | undefined }
-  const group = record(fields)
+  type Together = { [K in N]: RecordOf<T> | undefined }
+  const group = recordFormat(fields)
   const part: Part<Together> = {
     read(read, key) {
       const isPresent = read(key, optional(string)) !== undefined
       return { [name]: isPresent ? group.readWith(read) : undefined } as Together
     },
-    write: (fact: Together, urls) => (fact[name] ? group.write(fact[name], urls, fact) : {}),
+    write: (record: Together, urls) =>
+      record[name] ? group.write(record[name], urls, record) : {},
   }
   return part
 }

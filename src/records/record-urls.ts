@@ -6,7 +6,7 @@ import {
   MAX_ITEM_NUMBER,
   type Reviewer,
   type TeamName,
-} from './fact.ts'
+} from './record.ts'
 
 /**
  * The URLs of the host that an archive was exported from. `url` is the key of every record, and every link from one record to
@@ -94,9 +94,9 @@ const LINKS_TO_FILES = new Set(['asset_url', 'file_url'])
 const EXTERNAL_FIELDS = new Set(['head', 'permissions', 'close_issue_references', 'forge_rule'])
 
 /** Returns the URLs in a record that must refer to another record or to an entry of the archive. */
-export function findLinks(record: unknown): RecordLink[] {
+export function findLinks(githubRecord: unknown): RecordLink[] {
   const links: RecordLink[] = []
-  collectLinks(record, '', '', links)
+  collectLinks(githubRecord, '', '', links)
   return links
 }
 

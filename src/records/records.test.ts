@@ -1,32 +1,33 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc, { type Arbitrary } from 'fast-check'
-import { FACT_ARBITRARIES } from '../../test/support/arbitrary-facts.ts'
+import { RECORD_ARBITRARIES } from '../../test/support/arbitrary-records.ts'
 import {
   fieldsChangedByRewrite,
   hostUrlsAt,
   isWrittenKind,
-  toAnyRecord,
+  toAnyGitHubRecord,
 } from '../../test/support/records.ts'
-import type { FactKind, FactsByKind } from './fact-kinds.ts'
-import { readFact, readFacts } from './read-records.ts'
+import { readRecord, readRecords } from './read-records.ts'
+import type { RecordKind, RecordsByKind } from './record-kinds.ts'
 import { findLinks } from './record-urls.ts'
-import { loginsIn, splitIntoFiles, toRecord } from './write-records.ts'
+import { loginsIn, splitIntoFiles, toGitHubRecord } from './write-records.ts'
 
 const HOSTS = ['https://git.example.com', 'http://localhost:3000/git', 'https://host/a/b']
-const KINDS = Object.keys(FACT_ARBITRARIES) as FactKind[]
-const factsOf = (kind: FactKind) => FACT_ARBITRARIES[kind] as Arbitrary<FactsByKind[FactKind]>
+const KINDS = Object.keys(RECORD_ARBITRARIES) as RecordKind[]
+const recordsOf = (kind: RecordKind) =>
+  RECORD_ARBITRARIES[kind] as Arbitrary<RecordsByKind[RecordKind]>
 const asJson = (value: unknown) => JSON.parse(JSON.stringify(value))
 
-describe('facts are unchanged after writing and reading', () => {
+describe('records are unchanged after writing and reading', () => {
   for (const kind of KINDS)
     test(kind, () => {
       fc.assert(
-        fc.property(factsOf(kind), fc.constantFrom(...HOSTS), (fact, host) => {
+        fc.property(recordsOf(kind), fc.constantFrom(...HOSTS), (record, host) => {
           const urls = hostUrlsAt(host, host === HOSTS[0] ? '.' : host)
-          const record = toAnyRecord(kind, fact, urls)
-          assert.deepEqual(asJson(readFact(kind, record)), asJson(fact))
-          assert.deepEqual(fieldsChangedByRewrite(kind, record, urls), [])
+          const githubRecord = toAnyGitHubRecord(kind, record, urls)
+          assert.deepEqual(asJson(readRecord(kind, githubRecord)), asJson(record))
+          assert.deepEqual(fieldsChangedByRewrite(kind, githubRecord, urls), [])
         }),
       )
     })
@@ -42,11 +43,11 @@ const differences = fc.record({
 })
 
 function alter(
-  record: Record<string, unknown>,
+  githubRecord: Record<string, unknown>,
   { added, removed, nulls, replaced }: ReturnType<typeof differences.generate>['value'],
 ): Record<string, unknown> {
-  const keys = Object.keys(record)
-  const changed = new Map(Object.entries({ ...record, ...added }))
+  const keys = Object.keys(githubRecord)
+  const changed = new Map(Object.entries({ ...githubRecord, ...added }))
   for (const at of nulls) if (keys[at] !== undefined) changed.set(keys[at], null)
   if (replaced && keys[replaced[0]] !== undefined) changed.set(keys[replaced[0]]!, replaced[1])
   for (const at of removed) if (keys[at] !== undefined) changed.delete(keys[at])
@@ -58,17 +59,20 @@ describe('unusual records are read, or rejected with the name of a field', () =>
     test(kind, () => {
       const urls = hostUrlsAt('https://git.example.com')
       let read = 0
-      const property = fc.property(factsOf(kind), differences, (written, difference) => {
-        const record = alter(toAnyRecord(kind, written, urls), difference)
-        let fact: FactsByKind[FactKind]
+      const property = fc.property(recordsOf(kind), differences, (written, difference) => {
+        const githubRecord = alter(toAnyGitHubRecord(kind, written, urls), difference)
+        let record: RecordsByKind[RecordKind]
         try {
-          fact = readFact(kind, record)
+          record = readRecord(kind, githubRecord)
         } catch (error) {
           assert.match((error as Error).message, /^[a-z_[\].0-9]+ is not /)
           return
         }
         read++
-        assert.deepEqual(fieldsChangedByRewrite(kind, toAnyRecord(kind, fact, urls), urls), [])
+        assert.deepEqual(
+          fieldsChangedByRewrite(kind, toAnyGitHubRecord(kind, record, urls), urls),
+          [],
+        )
       })
       fc.assert(property)
       assert.ok(read > 10, `only ${read} of 100 could be read`)
@@ -80,14 +84,14 @@ describe('loginsIn returns every login that a record links to', () => {
     test(kind, () => {
       const { person, ...others } = hostUrlsAt('https://git.example.com', 'https://people.example')
       fc.assert(
-        fc.property(FACT_ARBITRARIES[kind] as Arbitrary<never>, (fact) => {
-          const known = new Set([...loginsIn(kind, fact)].map(person))
-          const record = asJson(toRecord(kind, fact, { person, ...others }))
-          for (const { field, url, to } of findLinks(record)) {
+        fc.property(RECORD_ARBITRARIES[kind] as Arbitrary<never>, (record) => {
+          const known = new Set([...loginsIn(kind, record)].map(person))
+          const githubRecord = asJson(toGitHubRecord(kind, record, { person, ...others }))
+          for (const { field, url, to } of findLinks(githubRecord)) {
             if (to === 'person') assert.ok(known.has(url), `${field}: ${url}`)
             else assert.match(url, /^(https:\/\/(git|people)\.example|tarball:\/\/root\/)/, field)
           }
-          const named = JSON.stringify(record).matchAll(/"https:\/\/people\.example\/[^"]*"/g)
+          const named = JSON.stringify(githubRecord).matchAll(/"https:\/\/people\.example\/[^"]*"/g)
           for (const [address] of named) assert.ok(known.has(JSON.parse(address)), address)
         }),
       )
@@ -95,18 +99,18 @@ describe('loginsIn returns every login that a record links to', () => {
 })
 
 test('an invalid record is reported with its index and field, and the others are read', () => {
-  const fact = asJson(fc.sample(FACT_ARBITRARIES.milestones, { numRuns: 1, seed: 1 })[0])
-  const good = toRecord('milestones', fact, hostUrlsAt('https://git.example.com'))
+  const record = asJson(fc.sample(RECORD_ARBITRARIES.milestones, { numRuns: 1, seed: 1 })[0])
+  const good = toGitHubRecord('milestones', record, hostUrlsAt('https://git.example.com'))
   const bad = [{ ...good, title: 7 }, { ...good, url: 'https://git.example.com/a/b' }, 'x']
   const warnings: string[] = []
-  const { records, count } = readFacts('milestones', JSON.stringify([good, ...bad, good]), (why) =>
+  const { valid, count } = readRecords('milestones', JSON.stringify([good, ...bad, good]), (why) =>
     warnings.push(why),
   )
   assert.deepEqual(
-    records.map(({ index, value }) => [index, value]),
+    valid.map(({ index, value }) => [index, value]),
     [
-      [0, fact],
-      [4, fact],
+      [0, record],
+      [4, record],
     ],
   )
   assert.equal(count, 5)
@@ -115,12 +119,12 @@ test('an invalid record is reported with its index and field, and the others are
     "[2].url is not a URL with a number at its end: 'https://git.example.com/a/b'",
     "[3] is not an object: 'x'",
   ])
-  assert.throws(() => readFacts('milestones', '{}', () => {}), /not a JSON array/)
+  assert.throws(() => readRecords('milestones', '{}', () => {}), /not a JSON array/)
 })
 
 test('logins are read from all forms of URLs', () => {
   const user = (address: string | null) =>
-    readFact('issue_comments', {
+    readRecord('issue_comments', {
       url: 'https://h/o/r/-/issues/1#note_7',
       issue: 'https://h/o/r/-/issues/1',
       user: address,
@@ -144,7 +148,7 @@ test('logins are read from all forms of URLs', () => {
 
 test('names that no host could have are refused in every record', () => {
   const eve = encodeURIComponent('eve\nbob,mallory')
-  const invalid: [FactKind, object, RegExp][] = [
+  const invalid: [RecordKind, object, RegExp][] = [
     ['users', { login: 'eve\nbob,mallory' }, /: login is not a login/],
     ['users', { login: 'eve', emails: [{ address: 'a@b\nc' }] }, /not an e-mail address/],
     ['organizations', { login: 'eve\r' }, /: login is not a login/],
@@ -152,8 +156,8 @@ test('names that no host could have are refused in every record', () => {
     ['teams', { url: `https://h/orgs/o/teams/${eve}`, name: '' }, /not the URL of a team/],
     ['milestones', { url: 'https://h/o/r/milestones/1', repository: `https://h/o/${eve}` }, /repo/],
   ]
-  for (const [kind, record, expected] of invalid)
-    assert.throws(() => readFact(kind, record), expected, kind)
+  for (const [kind, githubRecord, expected] of invalid)
+    assert.throws(() => readRecord(kind, githubRecord), expected, kind)
 })
 
 test('a transferred issue names its former repository', () => {
@@ -166,7 +170,7 @@ test('a transferred issue names its former repository', () => {
     subject: 'https://h/o/elsewhere',
     created_at: '2024-05-01T12:00:00Z',
   }
-  const { subject } = readFact('issue_events', event)
+  const { subject } = readRecord('issue_events', event)
   assert.deepEqual(subject, { kind: 'repository', repository: 'o/elsewhere' })
   assert.deepEqual(fieldsChangedByRewrite('issue_events', event, hostUrlsAt('https://h')), [])
 })
@@ -178,9 +182,13 @@ test('reactions have the names and times of archives', () => {
     createdAt: '2024-05-02T09:00:00Z',
   })
   const all = ['rocket', 'laugh', 'hooray', 'confused', 'gitea', '-1', '+1'].map(reaction)
-  const [fact] = fc.sample(FACT_ARBITRARIES.issues, { numRuns: 1, seed: 1 })
-  const record = toRecord('issues', { ...fact!, reactions: all }, hostUrlsAt('https://h'))
-  const written = record.reactions as {
+  const [record] = fc.sample(RECORD_ARBITRARIES.issues, { numRuns: 1, seed: 1 })
+  const githubRecord = toGitHubRecord(
+    'issues',
+    { ...record!, reactions: all },
+    hostUrlsAt('https://h'),
+  )
+  const written = githubRecord.reactions as {
     content: string
     created_at: string
     subject_type: string

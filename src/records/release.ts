@@ -1,6 +1,6 @@
 import { oneOf } from '../lib/json-shape.ts'
-import type { IssueOrPull, RepositoryFact } from './fact.ts'
 import { reactionsTo, readIssueOrPull } from './issue.ts'
+import type { IssueOrPull, RecordOfRepository } from './record.ts'
 import * as field from './record-fields.ts'
 import type { RecordUrls } from './record-urls.ts'
 import * as link from './record-urls.ts'
@@ -24,12 +24,12 @@ const uploadedFile = {
 }
 
 export type ReleaseAsset = ReturnType<typeof assetRecord>
-const assetRecord = field.record(uploadedFile)
+const assetRecord = field.recordFormat(uploadedFile)
 
 export type Release = ReturnType<typeof releaseRecord>
-export const releaseRecord = field.record({
+export const releaseRecord = field.recordFormat({
   type: field.constant('release'),
-  url: field.written(({ repository, tag }: RepositoryFact & { tag: string }, urls) =>
+  url: field.written(({ repository, tag }: RecordOfRepository & { tag: string }, urls) =>
     urls.release(repository, tag),
   ),
   repository: field.repository,
@@ -65,7 +65,7 @@ export type AttachedTo =
   | { kind: 'release'; tag: string }
   | { kind: 'repository' }
 
-type Attached = RepositoryFact & { on: AttachedTo }
+type Attached = RecordOfRepository & { on: AttachedTo }
 
 /** Reads the object that the attachment belongs to. If several fields link to an object, the most specific one counts. */
 function readAttachedTo(read: field.FieldReader): Attached {
@@ -111,12 +111,12 @@ function attachedObjectUrl({ repository, on }: Attached, urls: RecordUrls): stri
 
 const attachedTo: field.Part<Attached> = {
   read: readAttachedTo,
-  write: (fact: Attached, urls) => ({ [fact.on.kind]: attachedObjectUrl(fact, urls) }),
+  write: (record: Attached, urls) => ({ [record.on.kind]: attachedObjectUrl(record, urls) }),
 }
 
 /**
  * The URL on the old host. Texts in an archive link to `user-attachments/assets/UUID` instead, as GitHub's importers expect; texts in
- * a dump link to this URL. Undefined until the fact is written to an archive. GitHub's archives do not have `old_url`: there the
+ * a dump link to this URL. Undefined until the record is written to an archive. GitHub's archives do not have `old_url`: there the
  * address is `url`.
  */
 const oldUrl: field.Part<{ oldUrl: string | undefined }> = {
@@ -129,7 +129,7 @@ const oldUrl: field.Part<{ oldUrl: string | undefined }> = {
 }
 
 export type Attachment = ReturnType<typeof attachmentRecord>
-export const attachmentRecord = field.record({
+export const attachmentRecord = field.recordFormat({
   type: field.constant('attachment'),
   url: field.written(({ uuid }: { uuid: string }, urls) => urls.attachment(uuid)),
   legacy_url: field.constant(null),
@@ -142,7 +142,7 @@ export const attachmentRecord = field.record({
 
 /** An attachment as archives stored it until about 2023. It is not written. */
 export type RepositoryFile = ReturnType<typeof repositoryFileRecord>
-export const repositoryFileRecord = field.record({
+export const repositoryFileRecord = field.recordFormat({
   url: field.named('id', link.fileId),
   repository: field.repository,
   user: field.author,

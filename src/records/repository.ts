@@ -1,5 +1,5 @@
 import { anyObject, count, oneOf } from '../lib/json-shape.ts'
-import { type RepositoryFact, UNKNOWN_TIME } from './fact.ts'
+import { type RecordOfRepository, UNKNOWN_TIME } from './record.ts'
 import * as field from './record-fields.ts'
 import { id, urlInArchive } from './record-urls.ts'
 
@@ -10,7 +10,7 @@ const repositoryUrl = field.written((repository: RepositoryName, urls) =>
 )
 
 export type Label = ReturnType<typeof labelRecord>
-const labelRecord = field.record({
+const labelRecord = field.recordFormat({
   url: field.written((label: { name: string }, urls, repository: RepositoryName) =>
     urls.label(fullNameOf(repository), label.name),
   ),
@@ -24,7 +24,7 @@ const labelRecord = field.record({
   created_at: field.timeOrUnknown,
 })
 
-const topicRecord = field.record({
+const topicRecord = field.recordFormat({
   topic_url: field.constant(null),
   topic_name: field.named('name', field.string),
   repository: field.written((_topic, urls, repository: RepositoryName) =>
@@ -38,7 +38,7 @@ const topicRecord = field.record({
 
 /** A repository, with those fields of its record that Godwit reads and writes. */
 export type Repository = ReturnType<typeof repositoryRecord>
-export const repositoryRecord = field.record({
+export const repositoryRecord = field.recordFormat({
   type: field.constant('repository'),
   url: repositoryUrl,
   owner: field.person,
@@ -52,7 +52,7 @@ export const repositoryRecord = field.record({
   is_archived: field.named('archived', field.optional(field.boolean)),
   labels: field.listOrEmpty(labelRecord),
   collaborators: field.listOrEmpty(
-    field.record({ user: field.named('login', field.person), permission: field.string }),
+    field.recordFormat({ user: field.named('login', field.person), permission: field.string }),
   ),
   created_at: field.timeOrUnknown,
   /** The path of the git repository in the archive. */
@@ -72,7 +72,7 @@ export const repositoryRecord = field.record({
   wiki_url: field.named('wiki', field.ifPresent(field.orNull(field.storedPath))),
 })
 
-const templateSetting = field.record({ template: field.optional(field.boolean) })
+const templateSetting = field.recordFormat({ template: field.optional(field.boolean) })
 
 export const UNKNOWN_REPOSITORY = repositoryRecord(
   {
@@ -86,10 +86,10 @@ export const UNKNOWN_REPOSITORY = repositoryRecord(
 )
 
 export type Milestone = ReturnType<typeof milestoneRecord>
-export const milestoneRecord = field.record({
+export const milestoneRecord = field.recordFormat({
   type: field.constant('milestone'),
   /** Unique in its repository. Issues refer to milestones by number. Gitea has no such number, so its id is used. */
-  url: field.named('number', id, (number, urls, { repository }: RepositoryFact) =>
+  url: field.named('number', id, (number, urls, { repository }: RecordOfRepository) =>
     urls.milestone(repository, number),
   ),
   repository: field.repository,
@@ -106,18 +106,18 @@ export const milestoneRecord = field.record({
 const enforcement = field.withDefault(oneOf('off', 'non_admins', 'everyone'), 'off')
 const people = field.listOrEmpty(field.person)
 const teams = field.listOrEmpty(field.team)
-const contextRecord = field.record({ context: field.string })
+const contextFormat = field.recordFormat({ context: field.string })
 
-/** A field of the object `group` in the fact. */
+/** A field of the object `group` in the record. */
 const grouped =
   <const G extends string>(group: G) =>
   <const N extends string, T>(name: N, item: field.Codec<T>) => {
     type Grouped = { [K in G]: { [K in N]: T } }
     const part: field.Part<Grouped> = {
-      read: (read, key, fact) =>
-        ({ [group]: { ...fact[group], [name]: read(key, item) } }) as Grouped,
-      write: (fact: Grouped, urls, key) => ({
-        [key]: field.writeWith(item, fact[group][name], urls, fact),
+      read: (read, key, record) =>
+        ({ [group]: { ...record[group], [name]: read(key, item) } }) as Grouped,
+      write: (record: Grouped, urls, key) => ({
+        [key]: field.writeWith(item, record[group][name], urls, record),
       }),
     }
     return part
@@ -128,16 +128,16 @@ const statusCheck = grouped('statusChecks')
 /** The number of the enforcement level `everyone`. */
 const ENFORCED_FOR_EVERYONE = 2
 
-/** The level at which something is blocked that the field `allows` of the fact may allow. */
+/** The level at which something is blocked that the field `allows` of the record may allow. */
 const blockLevel = <const A extends string>(allows: A) =>
   field.written((branch: { [K in A]: boolean }) => (branch[allows] ? 0 : ENFORCED_FOR_EVERYONE))
 
 export type ProtectedBranch = ReturnType<typeof protectedBranchRecord>
-export const protectedBranchRecord = field.record({
+export const protectedBranchRecord = field.recordFormat({
   type: field.constant('protected_branch'),
   /** The name of a branch, or a pattern such as `release/*`. */
   name: field.string,
-  url: field.written(({ repository, name }: RepositoryFact & { name: string }, urls) =>
+  url: field.written(({ repository, name }: RecordOfRepository & { name: string }, urls) =>
     urls.protectedBranch(repository, name),
   ),
   creator_url: field.named('creator', field.personOrNull),
@@ -161,7 +161,7 @@ export const protectedBranchRecord = field.record({
   required_status_checks: statusCheck(
     'contexts',
     field.listOrEmpty((value, at) =>
-      typeof value === 'object' ? contextRecord(value, at).context : field.string(value, at),
+      typeof value === 'object' ? contextFormat(value, at).context : field.string(value, at),
     ),
   ),
   requires_approving_reviews: review('required', field.booleanOrFalse),

@@ -4,24 +4,24 @@ import { REAL_ARCHIVE } from '../../test/support/real-archive.ts'
 import {
   EXAMPLE_RECORDS,
   exampleRecords,
-  type RecordsByKind,
+  type GitHubRecordsByKind,
   realRecords,
 } from '../../test/support/real-records.ts'
 import { fieldsChangedByRewrite, hostUrlsAt } from '../../test/support/records.ts'
-import type { FactKind } from './fact-kinds.ts'
-import { isFactKind, readFact } from './read-records.ts'
+import { isRecordKind, readRecord } from './read-records.ts'
+import type { RecordKind } from './record-kinds.ts'
 import type { HostUrls } from './record-urls.ts'
 
 /** Only the repository of these records is read. */
-const ONLY_COUNTED: FactKind[] = ['discussions', 'discussion_categories']
+const ONLY_COUNTED: RecordKind[] = ['discussions', 'discussion_categories']
 
 /** Reads and writes all records. Returns the fields that have changed, by kind. */
-function changedFields(all: RecordsByKind, urls: HostUrls): Record<string, string[]> {
+function changedFields(all: GitHubRecordsByKind, urls: HostUrls): Record<string, string[]> {
   const changed = new Map<string, Set<string>>()
-  for (const [kind, records] of all) {
-    if (!isFactKind(kind) || ONLY_COUNTED.includes(kind)) continue
-    for (const record of records) {
-      const fields = fieldsChangedByRewrite(kind, record, urls)
+  for (const [kind, githubRecords] of all) {
+    if (!isRecordKind(kind) || ONLY_COUNTED.includes(kind)) continue
+    for (const githubRecord of githubRecords) {
+      const fields = fieldsChangedByRewrite(kind, githubRecord, urls)
       if (fields.length > 0) changed.set(kind, new Set([...(changed.get(kind) ?? []), ...fields]))
     }
   }
@@ -42,7 +42,7 @@ describe('records are unchanged after reading and writing, except for these fiel
   test('of each known kind', EXAMPLE_RECORDS.needed, async () => {
     const records = await exampleRecords()
     assert.deepEqual(
-      [...records.keys()].filter((kind) => !isFactKind(kind)),
+      [...records.keys()].filter((kind) => !isRecordKind(kind)),
       [],
     )
     assert.deepEqual(changedFields(records, hostUrlsAt('https://git.example.test')), {
@@ -63,11 +63,11 @@ describe('records are unchanged after reading and writing, except for these fiel
   test('are read with URLs that Godwit would not write', EXAMPLE_RECORDS.needed, async () => {
     const text = JSON.stringify([...(await exampleRecords())])
     const elsewhere = text.replaceAll('https://git.example.test/alice', './alice')
-    const records: RecordsByKind = new Map(JSON.parse(elsewhere))
+    const records: GitHubRecordsByKind = new Map(JSON.parse(elsewhere))
     const changed = changedFields(records, hostUrlsAt('https://other.example/git'))
     assert.ok(changed.issues?.includes('url') && changed.issues.includes('assignees'))
     const [issue] = records.get('issues')!
-    const { repository, author, assignees, labels } = readFact('issues', issue)
+    const { repository, author, assignees, labels } = readRecord('issues', issue)
     assert.deepEqual(
       { repository, author, assignees, labels },
       {
@@ -83,12 +83,12 @@ describe('records are unchanged after reading and writing, except for these fiel
     'records of github.com are in the order in which Godwit writes them',
     REAL_ARCHIVE.needed,
     async () => {
-      for (const [kind, records] of await realRecords()) {
-        if (!isFactKind(kind)) continue
-        const facts = records.map((record) => readFact(kind, record))
+      for (const [kind, githubRecords] of await realRecords()) {
+        if (!isRecordKind(kind)) continue
+        const records = githubRecords.map((githubRecord) => readRecord(kind, githubRecord))
         assert.deepEqual(
-          facts.toSorted((a, b) => orderOf(a) - orderOf(b)),
-          facts,
+          records.toSorted((a, b) => orderOf(a) - orderOf(b)),
+          records,
           kind,
         )
       }
@@ -97,7 +97,7 @@ describe('records are unchanged after reading and writing, except for these fiel
 })
 
 /** The number or the id. Releases and people have neither and keep the order of the host. */
-function orderOf(fact: object): number {
-  const { number, id } = fact as { number?: number; id?: number }
+function orderOf(record: object): number {
+  const { number, id } = record as { number?: number; id?: number }
   return number ?? id ?? 0
 }

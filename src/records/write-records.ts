@@ -1,18 +1,22 @@
-import { type FactsByKind, RECORDS, type WrittenKind } from './fact-kinds.ts'
+import { RECORD_FORMATS, type RecordsByKind, type WrittenKind } from './record-kinds.ts'
 import { createRecordUrls, type HostUrls } from './record-urls.ts'
 
-/** Returns the record of a fact in GitHub's format, ready for JSON.stringify. */
-export function toRecord<K extends WrittenKind>(kind: K, fact: FactsByKind[K], urls: HostUrls) {
-  return RECORDS[kind].write(fact as never, createRecordUrls(urls))
+/** Returns the GitHub record of a record, ready for JSON.stringify. */
+export function toGitHubRecord<K extends WrittenKind>(
+  kind: K,
+  record: RecordsByKind[K],
+  urls: HostUrls,
+) {
+  return RECORD_FORMATS[kind].write(record as never, createRecordUrls(urls))
 }
 
 /**
- * Returns the logins of people, bots and organizations that the record of this fact links to. Each of them needs a record too.
+ * Returns the logins of people, bots and organizations that this GitHub record links to. Each of them needs a record too.
  * The logins are collected while the record is built, so that no link is missed.
  */
-export function loginsIn<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): Set<string> {
+export function loginsIn<K extends WrittenKind>(kind: K, record: RecordsByKind[K]): Set<string> {
   const logins = new Set<string>()
-  toRecord(kind, fact, {
+  toGitHubRecord(kind, record, {
     host: '',
     person(login) {
       logins.add(login)
@@ -39,8 +43,8 @@ export async function* splitIntoFiles(
     name: `${kind}_${String(++number).padStart(6, '0')}.json`,
     text: `[\n${written.join(',\n')}\n]\n`,
   })
-  for await (const record of records) {
-    written.push(indented(record))
+  for await (const githubRecord of records) {
+    written.push(indented(githubRecord))
     if (written.length < MAX_RECORDS_PER_FILE) continue
     yield file()
     written = []
@@ -48,7 +52,7 @@ export async function* splitIntoFiles(
   if (written.length > 0) yield file()
 }
 
-function indented(record: unknown): string {
+function indented(githubRecord: unknown): string {
   // A regular expression with ^ would also match after a U+2028 within a string.
-  return `  ${JSON.stringify(record, null, 2).replaceAll('\n', '\n  ')}`
+  return `  ${JSON.stringify(githubRecord, null, 2).replaceAll('\n', '\n  ')}`
 }

@@ -1,4 +1,4 @@
-/** The configured URLs. The JSON of the API is rendered from these and from facts only. */
+/** The configured URLs. The JSON of the API is rendered from these and from metadata only. */
 interface AddressOptions {
   /** The URL of the API, without a trailing slash. */
   baseUrl: string

@@ -4,7 +4,7 @@ import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import type { Viewer } from '../accounts/account.ts'
 import { ensureAccount, upsertAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
-import type { SourceFacts } from '../sources/source.ts'
+import type { SourceMetadata } from '../sources/source.ts'
 import {
   affiliations,
   countAdministered,
@@ -13,18 +13,23 @@ import {
   type RepositoryOrder,
 } from './administered-repositories.ts'
 import { recordCheck } from './check-store.ts'
-import { factsOfUnreadable, fullNameOf } from './facts.ts'
+import { fullNameOf, metadataOfUnreadable } from './repository-metadata.ts'
 import { countPublic, markMissing, putRepository } from './repository-store.ts'
 
 async function put(
   db: Db,
   fullName: string,
-  facts: Partial<SourceFacts> = {},
+  metadata: Partial<SourceMetadata> = {},
   problem: string | null = null,
 ): Promise<void> {
   const [owner, name] = fullName.split('/') as [string, string]
   const { id: ownerId } = await ensureAccount(db, owner, 0)
-  const update = { name, stamp: '1', facts: { ...factsOfUnreadable(0), ...facts }, problem }
+  const update = {
+    name,
+    changeToken: '1',
+    metadata: { ...metadataOfUnreadable(0), ...metadata },
+    problem,
+  }
   await db.transaction().execute((tx) => putRepository(tx, { ownerId, ...update }, 0))
 }
 

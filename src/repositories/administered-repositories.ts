@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type Account, type AccountType, nameKey, type Viewer } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
 import { countRows, type Db } from '../db/database.ts'
-import { type CatalogueEntry, findById } from './repository-store.ts'
+import { findById, type IndexedRepository } from './repository-store.ts'
 import { readableBy } from './visible-repository.ts'
 
 export const affiliations = ['owner', 'collaborator', 'organization_member'] as const
@@ -38,7 +38,7 @@ export async function listAdministered(
   viewer: Pick<Viewer, 'account'>,
   filter: RepositoryFilter,
   { order, offset, limit }: { order: RepositoryOrder; offset: number; limit: number },
-): Promise<CatalogueEntry[]> {
+): Promise<IndexedRepository[]> {
   // The ids of the page come from an index alone. Only their rows are read.
   let query = administered(db, viewer, filter).select('id')
   for (const column of COLUMNS[order.by]) query = query.orderBy(column, order.direction)
@@ -66,9 +66,9 @@ export function countAdministered(
 
 /** Own repositories are found by a covering index, shared ones by their collaborators. */
 function administered(db: Db, { account }: Pick<Viewer, 'account'>, filter: RepositoryFilter) {
-  const own = matching(db, filter).where('owner_id', '=', account.id)
+  const owned = matching(db, filter).where('owner_id', '=', account.id)
   const ownerTypes = filter.affiliations.flatMap((each) => OWNER_TYPE[each] ?? [])
-  if (ownerTypes.length === 0) return db.selectFrom(own.as('listed'))
+  if (ownerTypes.length === 0) return db.selectFrom(owned.as('listed'))
   const shared = matching(db, filter)
     .where('owner_id', '!=', account.id)
     .where('type', 'in', ownerTypes)
@@ -79,7 +79,7 @@ function administered(db: Db, { account }: Pick<Viewer, 'account'>, filter: Repo
         .where('login_key', '=', nameKey(account.login))
         .where('permission', '=', 'admin'),
     )
-  const all = filter.affiliations.includes('owner') ? own.unionAll(shared) : shared
+  const all = filter.affiliations.includes('owner') ? owned.unionAll(shared) : shared
   return db.selectFrom(all.as('listed'))
 }
 

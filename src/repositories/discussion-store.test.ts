@@ -17,8 +17,8 @@ import {
   storedDiscussions,
   sweepDiscussions,
 } from './discussion-store.ts'
-import { factsOfUnreadable } from './facts.ts'
 import { createForgeBudget } from './forge-budget-store.ts'
+import { metadataOfUnreadable } from './repository-metadata.ts'
 import { putRepository } from './repository-store.ts'
 
 type Table = 'discussion_groups' | 'discussion_readings'
@@ -55,8 +55,8 @@ onEachEngine('stored records', (engine) => {
     assert.equal(readStateOf((await stored()).cursor)?.isComplete, false)
     await read()
     const numbers: number[] = []
-    for await (const { facts } of (await stored()).groups())
-      for (const { number } of [...(facts.issues ?? []), ...(facts.pull_requests ?? [])])
+    for await (const { records } of (await stored()).groups())
+      for (const { number } of [...(records.issues ?? []), ...(records.pull_requests ?? [])])
         numbers.push(number)
     assert.deepEqual(
       numbers,
@@ -67,14 +67,14 @@ onEachEngine('stored records', (engine) => {
     const found = new MemoryDiscussionStore()
     for await (const group of (await stored()).groups()) found.groups.set(group.key, group)
     assert.deepEqual(found.snapshot(), expected.snapshot())
-    const stamp = readStateOf((await stored()).cursor)?.stamp
+    const changeToken = readStateOf((await stored()).cursor)?.changeToken
     const changes = await open().findChanges(name, await stored(), signal)
-    assert.equal(changes.stamp, stamp)
+    assert.equal(changes.changeToken, changeToken)
     repository.issues.delete(7)
     forge.world.close(forge.world.addIssue(repository, ann), ann)
     await read()
     assert.equal(await (await stored()).find('issue/7'), undefined)
-    assert.equal((await (await stored()).find('issue/49'))?.facts.issues?.[0]?.number, 49)
+    assert.equal((await (await stored()).find('issue/49'))?.records.issues?.[0]?.number, 49)
   })
 
   it('are deleted if their repository was deleted and they were not read for 30 days', async (t) => {
@@ -86,10 +86,10 @@ onEachEngine('stored records', (engine) => {
     const deleted = { owner: 'alice', name: 'deleted' }
     const recent = { owner: 'alice', name: 'recent' }
     const beingRead = { owner: 'alice', name: 'being-read' }
-    const found = { ownerId: owner.id, name: 'site', stamp: '', problem: null }
-    await putRepository(db, { ...found, facts: factsOfUnreadable(0) }, 0)
+    const found = { ownerId: owner.id, name: 'site', changeToken: '', problem: null }
+    await putRepository(db, { ...found, metadata: metadataOfUnreadable(0) }, 0)
     const cursor = 'cursor'
-    const put = [{ key: 'issue/1', version: '1', facts: {}, files: [] }]
+    const put = [{ key: 'issue/1', version: '1', records: {}, files: [] }]
     for (const [name, storedAt] of [
       [site, 0],
       [deleted, now - 31 * DAY],

@@ -145,7 +145,7 @@ async function* groupsOf(db: Db, repository: string): AsyncGenerator<Group> {
 /** How long records of a deleted repository are kept, in case it comes back. */
 const UNUSED_MS = 30 * 24 * 3_600_000
 
-/** Deletes records of repositories that left the catalogue and were not read for long, and leases of readers that died long ago. */
+/** Deletes records of repositories that left the repository index and were not read for long, and leases of readers that died long ago. */
 export async function sweepDiscussions(db: Db, now: () => number): Promise<void> {
   const unusedSince = now() - UNUSED_MS
   await deleteLeasesExpiredBefore(db, unusedSince)

@@ -6,18 +6,18 @@ import { startForge } from '../../test/support/forge/fake-forge.ts'
 import { GITEA_1_15, GITEA_1_22 } from '../../test/support/forge/render.ts'
 import { NOT_FOUND, PROXY_NOT_FOUND } from '../../test/support/forge/responses.ts'
 import { gitHost } from '../../test/support/git-host.ts'
-import { listCatalogue } from '../../test/support/list-catalogue.ts'
+import { listIndex } from '../../test/support/list-index.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { findAccount } from '../accounts/account-store.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { ForgeClient } from '../sources/forge/client/forge-client.ts'
 import { knownForgeCache } from '../sources/forge/client/known-forge.ts'
 import type { ForgeRepository } from '../sources/forge/connect-forge.ts'
-import { forgeCatalogue } from '../sources/forge/forge-repositories.ts'
+import { createForgeRepositories } from '../sources/forge/forge-repositories.ts'
 import { forgeSource, upsertForgeRepositories } from './forge-source.ts'
+import { PermissionsUnavailable } from './permissions-unavailable.ts'
 import { listKnown } from './repository-store.ts'
-import { RightsUnavailable } from './rights-unavailable.ts'
-import { syncCatalogue } from './sync.ts'
+import { syncAllRepositories } from './sync.ts'
 
 const MINUTE = 60_000
 
@@ -52,29 +52,33 @@ async function scene(t: TestContext, engine: Engine, dialect = GITEA_1_22) {
   const source = forgeSource(directory, {
     db,
     now,
-    catalogue: forgeCatalogue({ getForge: knownForgeCache(client, now), anonymous, now }),
+    forgeRepositories: createForgeRepositories({
+      getForge: knownForgeCache(client, now),
+      anonymous,
+      now,
+    }),
     warn: (message) => void warnings.push(message),
   })
   return {
     ...{ forge, world, octo, tools, site, host, db, source, warnings },
-    sync: () => syncCatalogue({ db, source, now }),
+    sync: () => syncAllRepositories({ db, source, now }),
     pass: (ms: number) => {
       elapsed += ms
     },
-    catalogue: async () =>
+    forgeRepositories: async () =>
       new Map(
-        (await listCatalogue(db)).map((each) => [`${each.owner.login}/${each.name}`, each.facts]),
+        (await listIndex(db)).map((each) => [`${each.owner.login}/${each.name}`, each.metadata]),
       ),
   }
 }
 
 onEachEngine('repositories that a forge serves', (engine, testOnSqlite) => {
   for (const dialect of [GITEA_1_15, GITEA_1_22])
-    testOnSqlite(`have the names and facts of the forge: ${dialect.version}`, async (t) => {
-      const { db, octo, tools, sync, catalogue } = await scene(t, engine, dialect)
+    testOnSqlite(`have the names and metadata of the forge: ${dialect.version}`, async (t) => {
+      const { db, octo, tools, sync, forgeRepositories } = await scene(t, engine, dialect)
       const first = await sync()
       assert.deepEqual([first.found, first.read, first.refused], [2, 2, []])
-      const all = await catalogue()
+      const all = await forgeRepositories()
       assert.deepEqual([...all.keys()].sort(), ['Ann/Site', 'Octo/Tools'])
       const { description, topics, private: isPrivate, archived } = all.get('Octo/Tools')!
       assert.deepEqual(
@@ -85,28 +89,28 @@ onEachEngine('repositories that a forge serves', (engine, testOnSqlite) => {
       assert.equal((await findAccount(db, 'octo'))?.type, 'Organization')
       assert.equal((await findAccount(db, 'ann'))?.type, 'User')
 
-      // Repositories that were read within two seconds of a change are read once more. Then their stamps list their files.
-      await until('the stamps are final', async () => {
+      // Repositories that were read within two seconds of a change are read once more. Then their change tokens list their files.
+      await until('the change tokens are final', async () => {
         await sync()
-        return (await listKnown(db)).every(({ stamp }) => /[:~]/.test(stamp))
+        return (await listKnown(db)).every(({ changeToken }) => /[:~]/.test(changeToken))
       })
       assert.equal((await sync()).read, 0)
       tools.isPrivate = false
       assert.equal((await sync()).read, 1)
-      assert.equal((await catalogue()).get('Octo/Tools')?.private, false)
+      assert.equal((await forgeRepositories()).get('Octo/Tools')?.private, false)
       octo.visibility = 'limited'
       await sync()
-      assert.equal((await catalogue()).get('Octo/Tools')?.private, true)
+      assert.equal((await forgeRepositories()).get('Octo/Tools')?.private, true)
     })
 
   testOnSqlite('are all private if the forge requires a sign-in', async (t) => {
-    const { forge, sync, catalogue, pass } = await scene(t, engine)
+    const { forge, sync, forgeRepositories, pass } = await scene(t, engine)
     await sync()
-    assert.equal((await catalogue()).get('Ann/Site')?.private, false)
+    assert.equal((await forgeRepositories()).get('Ann/Site')?.private, false)
     forge.requiresSignIn = true
     pass(61 * MINUTE)
     await sync()
-    assert.equal((await catalogue()).get('Ann/Site')?.private, true)
+    assert.equal((await forgeRepositories()).get('Ann/Site')?.private, true)
   })
 
   testOnSqlite('are examined, read and locked under the names of the forge', async (t) => {
@@ -126,7 +130,7 @@ onEachEngine('repositories that a forge serves', (engine, testOnSqlite) => {
   })
 
   test('are hidden if the forge does not know them, and come back with the same id', async (t) => {
-    const { db, world, octo, host, sync, catalogue } = await scene(t, engine)
+    const { db, world, octo, host, sync, forgeRepositories } = await scene(t, engine)
     await host.repository('ann/stray', { files: { a: '1' } })
     const reason = 'the forge does not know this repository'
     const { refused, found, missing } = await sync()
@@ -139,22 +143,25 @@ onEachEngine('repositories that a forge serves', (engine, testOnSqlite) => {
       },
     ])
     assert.deepEqual([found, missing], [2, 0])
-    const before = (await listCatalogue(db)).find(({ name }) => name === 'Tools')
+    const before = (await listIndex(db)).find(({ name }) => name === 'Tools')
     const tools = world.repositories.get('octo/tools')!
     world.repositories.delete('octo/tools')
     assert.equal((await sync()).missing, 1)
-    assert.deepEqual([...(await catalogue()).keys()], ['Ann/Site'])
+    assert.deepEqual([...(await forgeRepositories()).keys()], ['Ann/Site'])
     world.repositories.set('octo/tools', tools)
     assert.equal(tools.owner, octo)
     await sync()
-    const after = (await listCatalogue(db)).find(({ name }) => name === 'Tools')
+    const after = (await listIndex(db)).find(({ name }) => name === 'Tools')
     assert.equal(after?.id, before?.id)
   })
 
-  test('keep the last facts while the forge does not respond; unlisted ones are not shown', async (t) => {
-    const { forge, world, host, source, sync, catalogue, warnings, pass } = await scene(t, engine)
+  test('keep the last metadata while the forge does not respond; unlisted ones are not shown', async (t) => {
+    const { forge, world, host, source, sync, forgeRepositories, warnings, pass } = await scene(
+      t,
+      engine,
+    )
     await sync()
-    const before = await catalogue()
+    const before = await forgeRepositories()
     forge.faultFor = () => ({ response: { status: 502 } })
     await host.repository('ann/new', { files: { a: '1' } })
     world.addRepository(world.users.get('ann')!, 'New')
@@ -171,10 +178,10 @@ onEachEngine('repositories that a forge serves', (engine, testOnSqlite) => {
       warnings.join(),
       /the last list of the forge's repositories is used: .* \(status 502\)/,
     )
-    assert.deepEqual(await catalogue(), before)
+    assert.deepEqual(await forgeRepositories(), before)
     assert.equal((await source.find('ann', 'site'))?.name, 'Site')
     pass(MINUTE)
-    await assert.rejects(source.find('ann', 'site'), RightsUnavailable)
+    await assert.rejects(source.find('ann', 'site'), PermissionsUnavailable)
     forge.faultFor = () => undefined
     assert.equal((await sync()).found, 3)
     assert.equal((await source.find('ann', 'NEW'))?.name, 'New')
@@ -186,47 +193,47 @@ onEachEngine('repositories that a forge serves', (engine, testOnSqlite) => {
     const stored = () =>
       db
         .selectFrom('forge_repositories')
-        .select(['facts', 'requested_at'])
+        .select(['metadata', 'requested_at'])
         .where('name_key', '=', 'ann/site')
         .executeTakeFirstOrThrow()
-    const { facts, requested_at } = await stored()
-    const older = JSON.parse(facts) as ForgeRepository
-    const newer = { ...older, facts: { ...older.facts, private: true } }
+    const { metadata, requested_at } = await stored()
+    const older = JSON.parse(metadata) as ForgeRepository
+    const newer = { ...older, metadata: { ...older.metadata, private: true } }
     await upsertForgeRepositories(db, [newer], requested_at + 2)
     await upsertForgeRepositories(db, [older], requested_at + 1)
-    assert.deepEqual(JSON.parse((await stored()).facts), newer)
+    assert.deepEqual(JSON.parse((await stored()).metadata), newer)
     // The newer time is wrong: the clock was set back since.
     await upsertForgeRepositories(db, [older], requested_at - 60 * MINUTE)
-    assert.deepEqual(JSON.parse((await stored()).facts), older)
+    assert.deepEqual(JSON.parse((await stored()).metadata), older)
   })
 
   testOnSqlite(
     'are not marked missing because of a 404 of a proxy or a temporary 404',
     async (t) => {
-      const { forge, source, sync, catalogue, pass } = await scene(t, engine)
+      const { forge, source, sync, forgeRepositories, pass } = await scene(t, engine)
       await sync()
       pass(MINUTE)
       const isSite = (path: string) =>
         path.endsWith('/repos/Ann/Site') || path.endsWith('/repos/ann/site')
       forge.faultFor = ({ path }) => (isSite(path) ? { response: PROXY_NOT_FOUND } : undefined)
-      await assert.rejects(source.find('ann', 'site'), RightsUnavailable)
+      await assert.rejects(source.find('ann', 'site'), PermissionsUnavailable)
       let passing = 1
       forge.faultFor = ({ path }) =>
         isSite(path) && passing-- > 0 ? { response: NOT_FOUND } : undefined
       assert.equal((await source.find('ann', 'site'))?.name, 'Site')
       assert.equal(passing, -1)
-      assert.equal((await catalogue()).size, 2)
+      assert.equal((await forgeRepositories()).size, 2)
     },
   )
 
   testOnSqlite('are not marked missing if the token may not see them', async (t) => {
-    const { forge, world, sync, catalogue, warnings, pass } = await scene(t, engine)
+    const { forge, world, sync, forgeRepositories, warnings, pass } = await scene(t, engine)
     await sync()
     world.users.get('root')!.isAdmin = false
-    // Facts about the forge and the owner of the token are cached for an hour.
+    // What is known about the forge and the owner of the token is cached for an hour.
     pass(61 * MINUTE)
     assert.equal((await sync()).missing, 0)
-    assert.equal((await catalogue()).size, 2)
+    assert.equal((await forgeRepositories()).size, 2)
     assert.match(warnings.join(), /not an administrator's/)
     assert.ok(forge.requests.length > 0)
   })

@@ -5,17 +5,17 @@ import { type Db, statementBatches } from '../db/database.ts'
 import { hasExpired } from '../db/lease-store.ts'
 import { isName } from '../lib/names.ts'
 import type {
-  ForgeCatalogue,
   ForgeOrganization,
+  ForgeRepositories,
   ForgeRepository,
 } from '../sources/forge/connect-forge.ts'
 import type { FoundRepository, ListedEntry, RepositoryName, Source } from '../sources/source.ts'
+import { asPermissionsUnavailable } from './permissions-unavailable.ts'
 import { keyOfName } from './repository-store.ts'
-import { asRightsUnavailable } from './rights-unavailable.ts'
 
-interface ForgeSourceParts {
+interface ForgeSourceDependencies {
   db: Db
-  catalogue: ForgeCatalogue
+  forgeRepositories: ForgeRepositories
   now: () => number
   /** Logs a warning for the operator. */
   warn(message: string): void
@@ -33,17 +33,17 @@ const UNKNOWN = 'the forge does not know this repository'
 
 /**
  * Adds what a forge knows to repositories on disk: names, descriptions, visibility. A repository that the forge does not know
- * is not shown. If the forge does not respond, `list` uses its last response, and `find` rejects with RightsUnavailable unless
+ * is not shown. If the forge does not respond, `list` uses its last response, and `find` rejects with PermissionsUnavailable unless
  * the last response is less than a minute old.
  */
-export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
-  const { catalogue, now, warn } = parts
+export function forgeSource(source: Source, dependencies: ForgeSourceDependencies): Source {
+  const { forgeRepositories, now, warn } = dependencies
   const responses = new WeakMap<FoundRepository, ForgeRepository>()
   let wasPublicAllowed = false
 
   /** If the forge requires a sign-in for everything, no repository is public: callers here may have no token. */
   async function isPublicAllowed(): Promise<boolean> {
-    wasPublicAllowed = await catalogue
+    wasPublicAllowed = await forgeRepositories
       .isOpen(AbortSignal.timeout(REQUEST_TIMEOUT_MS))
       .catch((error: unknown) => {
         ignoreUnavailable(error)
@@ -57,12 +57,12 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
     response: ForgeRepository,
     mayBePublic: boolean,
   ): FoundRepository {
-    const facts = mayBePublic ? response.facts : { ...response.facts, private: true }
-    const repository = { ...response, facts }
+    const metadata = mayBePublic ? response.metadata : { ...response.metadata, private: true }
+    const repository = { ...response, metadata }
     const { owner, name } = repository
     const digest = hash('sha256', JSON.stringify(repository), 'base64url').slice(0, 16)
-    const stamp = `${found.stamp} ${digest}`
-    const shown = { ...found, owner, name, stamp }
+    const changeToken = `${found.changeToken} ${digest}`
+    const shown = { ...found, owner, name, changeToken }
     responses.set(shown, repository)
     return shown
   }
@@ -70,12 +70,12 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
   return {
     ...source,
 
-    async *list(spellingOf, readLastStamps) {
-      const listing = await listAll(parts)
+    async *list(spellingOf, readLastChangeTokens) {
+      const listing = await listAll(dependencies)
       const mayBePublic = listing.isFresh ? await isPublicAllowed() : wasPublicAllowed
       let requested = 0
       const mayRequest = () => listing.isFresh && requested++ < MAX_REQUESTED_BY_NAME
-      for await (const row of source.list(spellingOf, readLastStamps)) {
+      for await (const row of source.list(spellingOf, readLastChangeTokens)) {
         if (!('found' in row)) {
           yield row
           continue
@@ -83,16 +83,18 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
         const { found } = row
         const repository =
           listing.repositories.get(keyOfName(found)) ??
-          (mayRequest() ? await requestByName(parts, found).catch(ignoreUnavailable) : undefined)
+          (mayRequest()
+            ? await requestByName(dependencies, found).catch(ignoreUnavailable)
+            : undefined)
         yield repository
           ? { found: withResponse(found, repository, mayBePublic) }
           : unknownEntry(found, listing.isFresh)
       }
     },
 
-    async find(owner, name, lastStamp) {
-      const found = await source.find(owner, name, lastStamp)
-      const repository = found && (await findRecent(parts, found))
+    async find(owner, name, lastChangeToken) {
+      const found = await source.find(owner, name, lastChangeToken)
+      const repository = found && (await findRecent(dependencies, found))
       return repository && withResponse(found, repository, await isPublicAllowed())
     },
 
@@ -100,17 +102,17 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
       return (await source.find(name.owner, name.name)) ? UNKNOWN : undefined
     },
 
-    async facts(found, previous, signal) {
-      const facts = await source.facts(found, previous, signal)
+    async metadata(found, previous, signal) {
+      const metadata = await source.metadata(found, previous, signal)
       const repository = responses.get(found)
       if (!repository) throw new Error('the repository was not found by this source')
-      const current = { ...facts, ...repository.facts }
+      const current = { ...metadata, ...repository.metadata }
       if (repository.topicsAsOf === undefined) return current
       try {
         const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS)
-        return { ...current, topics: await catalogue.topics(repository, timeout) }
+        return { ...current, topics: await forgeRepositories.topics(repository, timeout) }
       } catch (error) {
-        warn(asRightsUnavailable(error, now()).message)
+        warn(asPermissionsUnavailable(error, now()).message)
         return current
       }
     },
@@ -118,11 +120,11 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
 }
 
 async function requestByName(
-  { db, catalogue, now }: ForgeSourceParts,
+  { db, forgeRepositories, now }: ForgeSourceDependencies,
   name: RepositoryName,
 ): Promise<ForgeRepository | undefined> {
   const requestedAt = now()
-  const found = await catalogue.find(name, AbortSignal.timeout(REQUEST_TIMEOUT_MS))
+  const found = await forgeRepositories.find(name, AbortSignal.timeout(REQUEST_TIMEOUT_MS))
   // A renamed repository is found by its old name too.
   const isSame = found !== undefined && keyOfName(found) === keyOfName(name)
   if (isSame) await upsertForgeRepositories(db, [found], requestedAt)
@@ -132,18 +134,18 @@ async function requestByName(
 
 /** Returns the stored response if it is recent, otherwise requests the repository from the forge. */
 async function findRecent(
-  parts: ForgeSourceParts,
+  dependencies: ForgeSourceDependencies,
   name: RepositoryName,
 ): Promise<ForgeRepository | undefined> {
-  const stored = await parts.db
+  const stored = await dependencies.db
     .selectFrom('forge_repositories')
     .selectAll()
     .where('name_key', '=', keyOfName(name))
     .executeTakeFirst()
-  const isFresh = stored && Math.abs(parts.now() - stored.requested_at) < RESPONSE_MAX_AGE_MS
-  if (isFresh) return JSON.parse(stored.facts) as ForgeRepository
-  return requestByName(parts, name).catch((error: unknown) => {
-    throw asRightsUnavailable(error, parts.now())
+  const isFresh = stored && Math.abs(dependencies.now() - stored.requested_at) < RESPONSE_MAX_AGE_MS
+  if (isFresh) return JSON.parse(stored.metadata) as ForgeRepository
+  return requestByName(dependencies, name).catch((error: unknown) => {
+    throw asPermissionsUnavailable(error, dependencies.now())
   })
 }
 
@@ -156,7 +158,7 @@ function unknownEntry({ owner, name }: FoundRepository, isFresh: boolean): Liste
 }
 
 function ignoreUnavailable(error: unknown): undefined {
-  asRightsUnavailable(error, 0)
+  asPermissionsUnavailable(error, 0)
 }
 
 /**
@@ -188,23 +190,23 @@ async function syncOrganizations(
 }
 
 /** Returns the repositories of the forge by lower-case full name. If it does not respond, these are the stored ones, and not fresh. */
-async function listAll({ db, catalogue, now, warn }: ForgeSourceParts) {
+async function listAll({ db, forgeRepositories, now, warn }: ForgeSourceDependencies) {
   const requestedAt = now()
   try {
     const signal = AbortSignal.timeout(LIST_TIMEOUT_MS)
-    const all = await Array.fromAsync(catalogue.all(signal))
+    const all = await Array.fromAsync(forgeRepositories.all(signal))
     await replaceForgeRepositories(db, all, requestedAt)
     const owners = new Set(all.map(({ owner }) => nameKey(owner)))
-    const organizations = await catalogue.organizations(signal)
+    const organizations = await forgeRepositories.organizations(signal)
     for (const login of await syncOrganizations(db, organizations, owners, requestedAt))
       warn(`${login} is an organization on the forge, but a user with tokens here`)
     return { repositories: new Map(all.map((each) => [keyOfName(each), each])), isFresh: true }
   } catch (error) {
-    const { message } = asRightsUnavailable(error, now())
+    const { message } = asPermissionsUnavailable(error, now())
     warn(`the last list of the forge's repositories is used: ${message}`)
     const rows = await db.selectFrom('forge_repositories').selectAll().execute()
     const stored = rows.map(
-      (row) => [row.name_key, JSON.parse(row.facts) as ForgeRepository] as const,
+      (row) => [row.name_key, JSON.parse(row.metadata) as ForgeRepository] as const,
     )
     return { repositories: new Map(stored), isFresh: false }
   }
@@ -219,7 +221,7 @@ export async function upsertForgeRepositories(
   const rows = new Map(
     repositories.map((each) => [
       keyOfName(each),
-      { name_key: keyOfName(each), facts: JSON.stringify(each), requested_at: requestedAt },
+      { name_key: keyOfName(each), metadata: JSON.stringify(each), requested_at: requestedAt },
     ]),
   )
   const requested = { now: requestedAt, maxTtlMs: LIST_TIMEOUT_MS / 2 }
@@ -233,7 +235,7 @@ export async function upsertForgeRepositories(
         oc
           .column('name_key')
           .doUpdateSet((eb) => ({
-            facts: eb.ref('excluded.facts'),
+            metadata: eb.ref('excluded.metadata'),
             requested_at: eb.ref('excluded.requested_at'),
           }))
           .where(hasExpired('forge_repositories.requested_at', requested)),

@@ -4,26 +4,32 @@ import { accountFromRow } from '../accounts/account-store.ts'
 import { countRows, type Db, selectInBatches, statementBatches } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import { mapInTurns, nextTurn } from '../lib/turns.ts'
-import type { RepositoryName, SourceFacts } from '../sources/source.ts'
-import { type Role, strongerRole } from './facts.ts'
+import type { RepositoryName, SourceMetadata } from '../sources/source.ts'
+import { type Role, strongerRole } from './repository-metadata.ts'
 
-export type CatalogueEntry = ReturnType<typeof entryOf>
+export type IndexedRepository = ReturnType<typeof entryOf>
 
 export const keyOfName = ({ owner, name }: RepositoryName): string => nameKey(`${owner}/${name}`)
 
-export const keyOfEntry = ({ owner, name }: CatalogueEntry): string =>
+export const keyOfEntry = ({ owner, name }: IndexedRepository): string =>
   keyOfName({ owner: owner.login, name })
 
-/** What a sync of all repositories needs to know about each. Their facts would fill the memory. */
+/** What a sync of all repositories needs to know about each. Their metadata would fill the memory. */
 export interface KnownRepository
   extends RepositoryName,
-    Pick<CatalogueEntry, 'id' | 'stamp' | 'problem'> {}
+    Pick<IndexedRepository, 'id' | 'changeToken' | 'problem'> {}
 
 export function listKnown(db: Db): Promise<KnownRepository[]> {
   return db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
-    .select(['repositories.id', 'login as owner', 'repositories.name', 'stamp', 'problem'])
+    .select([
+      'repositories.id',
+      'login as owner',
+      'repositories.name',
+      'change_token as changeToken',
+      'problem',
+    ])
     .where('missing_since', 'is', null)
     .orderBy('login_key')
     .orderBy('name_key')
@@ -42,9 +48,9 @@ export function countPublic(db: Db, { id }: Account): Promise<number> {
 }
 
 /** Returns the entries in the order of the ids, without missing ones. */
-export async function findById(db: Db, ids: readonly number[]): Promise<CatalogueEntry[]> {
+export async function findById(db: Db, ids: readonly number[]): Promise<IndexedRepository[]> {
   const rows = await selectInBatches(ids, (batch) =>
-    catalogue(db).where('repositories.id', 'in', batch),
+    selectIndexed(db).where('repositories.id', 'in', batch),
   )
   const entries = new Map(await mapInTurns(rows, (row) => [row.id, entryOf(row)] as const))
   return ids.flatMap((id) => entries.get(id) ?? [])
@@ -53,13 +59,15 @@ export async function findById(db: Db, ids: readonly number[]): Promise<Catalogu
 export async function findByName(
   db: Db,
   names: readonly RepositoryName[],
-): Promise<CatalogueEntry[]> {
+): Promise<IndexedRepository[]> {
   const namesOfOwner = Map.groupBy(names, ({ owner }) => nameKey(owner))
-  const entries: CatalogueEntry[] = []
+  const entries: IndexedRepository[] = []
   for (const [ownerKey, owned] of namesOfOwner)
     for (const batch of statementBatches(owned.map(({ name }) => nameKey(name)))) {
       await nextTurn()
-      const named = catalogue(db).where('login_key', '=', ownerKey).where('name_key', 'in', batch)
+      const named = selectIndexed(db)
+        .where('login_key', '=', ownerKey)
+        .where('name_key', 'in', batch)
       entries.push(...(await named.execute()).map(entryOf))
     }
   return entries
@@ -84,7 +92,7 @@ export async function findIdByName(
 export async function findByNameAsMap(
   db: Db,
   names: readonly RepositoryName[],
-): Promise<Map<string, CatalogueEntry>> {
+): Promise<Map<string, IndexedRepository>> {
   return new Map((await findByName(db, names)).map((entry) => [keyOfEntry(entry), entry]))
 }
 
@@ -101,7 +109,7 @@ const grantedTo = prepared(
 export async function rolesOf(
   db: Db,
   viewer: Reader,
-  entries: readonly CatalogueEntry[],
+  entries: readonly IndexedRepository[],
 ): Promise<Map<number, Role>> {
   const { account } = viewer
   const roles = new Map<number, Role>()
@@ -118,7 +126,7 @@ export async function rolesOf(
 export async function countForks(
   db: Db,
   { account, organizationId }: Reader,
-  entries: readonly CatalogueEntry[],
+  entries: readonly IndexedRepository[],
 ): Promise<Map<string, number>> {
   const rows = await selectInBatches(entries.map(keyOfEntry), (batch) =>
     db
@@ -146,40 +154,43 @@ export async function countForks(
   return new Map(rows.map(({ fork_of, forks }) => [fork_of!, forks]))
 }
 
-export interface CatalogueUpdate extends Omit<CatalogueEntry, 'id' | 'owner'> {
+export interface IndexUpdate extends Omit<IndexedRepository, 'id' | 'owner'> {
   ownerId: number
 }
 
 /**
- * Inserts or updates a repository and its collaborators. Call it in a transaction. If `lastStamp` is given, does nothing unless the
- * entry still has this stamp or, with null, there is still none.
+ * Inserts or updates a repository and its collaborators. Call it in a transaction. If `lastChangeToken` is given, does nothing unless the
+ * entry still has this change token or, with null, there is still none.
  */
 export async function putRepository(
   tx: Db,
-  update: CatalogueUpdate,
+  update: IndexUpdate,
   now: number,
-  lastStamp?: string | null,
+  lastChangeToken?: string | null,
 ): Promise<void> {
-  const { facts } = update
+  const { metadata } = update
   const columns = {
     name: update.name,
-    stamp: update.stamp,
-    facts: JSON.stringify(facts),
-    fork_of: facts.forkOf === null ? null : nameKey(facts.forkOf),
+    change_token: update.changeToken,
+    metadata: JSON.stringify(metadata),
+    fork_of: metadata.forkOf === null ? null : nameKey(metadata.forkOf),
     problem: update.problem,
     missing_since: null,
     hidden: null,
     synced_at: now,
-    private: Number(facts.private),
-    created_at: Math.trunc(facts.createdAt),
-    updated_at: Math.trunc(facts.updatedAt),
-    pushed_at: Math.trunc(facts.pushedAt),
+    private: Number(metadata.private),
+    created_at: Math.trunc(metadata.createdAt),
+    updated_at: Math.trunc(metadata.updatedAt),
+    pushed_at: Math.trunc(metadata.pushedAt),
   }
   const row = await tx
     .insertInto('repositories')
     .values({ owner_id: update.ownerId, name_key: nameKey(update.name), ...columns })
     .onConflict((oc) =>
-      oc.columns(['owner_id', 'name_key']).doUpdateSet(columns).where(hasStamp(lastStamp)),
+      oc
+        .columns(['owner_id', 'name_key'])
+        .doUpdateSet(columns)
+        .where(hasChangeToken(lastChangeToken)),
     )
     .returning('id')
     .executeTakeFirst()
@@ -190,7 +201,7 @@ export async function putRepository(
     .where('repository_id', '=', id)
     .where('origin', '=', 'file')
     .execute()
-  const collaborators = new Map(facts.collaborators.map((c) => [nameKey(c.login), c.permission]))
+  const collaborators = new Map(metadata.collaborators.map((c) => [nameKey(c.login), c.permission]))
   if (collaborators.size === 0) return
   await tx
     .insertInto('collaborators')
@@ -205,24 +216,29 @@ export async function putRepository(
     .execute()
 }
 
-function hasStamp(stamp: string | null | undefined) {
-  if (stamp === undefined) return sql<SqlBool>`1 = 1`
-  if (stamp === null) return sql<SqlBool>`repositories.missing_since is not null`
-  return sql<SqlBool>`repositories.missing_since is null and repositories.stamp = ${stamp}`
+function hasChangeToken(changeToken: string | null | undefined) {
+  if (changeToken === undefined) return sql<SqlBool>`1 = 1`
+  if (changeToken === null) return sql<SqlBool>`repositories.missing_since is not null`
+  return sql<SqlBool>`repositories.missing_since is null and repositories.change_token = ${changeToken}`
 }
 
-/** `hidden` is the reason why a repository that exists is not shown. If `lastStamp` is given, an entry with another one is kept. */
+/** `hidden` is the reason why a repository that exists is not shown. If `lastChangeToken` is given, an entry with another one is kept. */
 export async function markMissing(
   db: Db,
   id: number,
   now: number,
-  { hidden, lastStamp }: { hidden?: string | undefined; lastStamp?: string | undefined } = {},
+  {
+    hidden,
+    lastChangeToken,
+  }: { hidden?: string | undefined; lastChangeToken?: string | undefined } = {},
 ): Promise<void> {
   await db
     .updateTable('repositories')
     .set({ missing_since: now, hidden: hidden ?? null })
     .where('id', '=', id)
-    .$if(lastStamp !== undefined, (entry) => entry.where('stamp', '=', lastStamp!))
+    .$if(lastChangeToken !== undefined, (entry) =>
+      entry.where('change_token', '=', lastChangeToken!),
+    )
     .execute()
 }
 
@@ -241,22 +257,28 @@ export async function findCurrentNames(
   return new Map(rows.map(({ id, ...named }) => [id, named]))
 }
 
-function catalogue(db: Db) {
+function selectIndexed(db: Db) {
   return db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
-    .select(['repositories.id', 'repositories.name', 'stamp', 'facts', 'problem'])
+    .select([
+      'repositories.id',
+      'repositories.name',
+      'change_token as changeToken',
+      'metadata',
+      'problem',
+    ])
     .select(['accounts.id as owner_id', 'login', 'type', 'site_admin', 'accounts.created_at'])
     .where('missing_since', 'is', null)
 }
 
-const entryOf = (row: InferResult<ReturnType<typeof catalogue>>[number]) => ({
+const entryOf = (row: InferResult<ReturnType<typeof selectIndexed>>[number]) => ({
   id: row.id,
   owner: accountFromRow({ ...row, id: row.owner_id }),
   name: row.name,
-  /** Changes whenever the facts change at the source. */
-  stamp: row.stamp,
-  facts: JSON.parse(row.facts) as SourceFacts,
+  /** Changes whenever the metadata changes at the source. */
+  changeToken: row.changeToken,
+  metadata: JSON.parse(row.metadata) as SourceMetadata,
   /** Why it cannot be read; null if it can. */
   problem: row.problem,
 })

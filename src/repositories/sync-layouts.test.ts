@@ -4,22 +4,22 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
-import { listCatalogue } from '../../test/support/list-catalogue.ts'
+import { listIndex } from '../../test/support/list-index.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { ListedEntry, Source } from '../sources/source.ts'
-import { syncCatalogue } from './sync.ts'
+import { syncAllRepositories } from './sync.ts'
 
-onEachEngine('the catalogue with other layouts', (engine) => {
+onEachEngine('the repository index with other layouts', (engine) => {
   test('never replaces one repository by another of the same name', async (t) => {
     const { db } = await openDatabase(t, engine)
     const host = await gitHost()
     t.after(host.remove)
     const layout = { kind: 'any-depth' } as const
     const source = gitDirectory({ root: host.root, git: host.godwitGit, layout })
-    const sync = () => syncCatalogue({ db, source, now: Date.now })
+    const sync = () => syncAllRepositories({ db, source, now: Date.now })
     const listNames = async () =>
-      (await listCatalogue(db)).map(
-        (e) => `${e.id} ${e.owner.login}/${e.name} ${e.facts.description}`,
+      (await listIndex(db)).map(
+        (e) => `${e.id} ${e.owner.login}/${e.name} ${e.metadata.description}`,
       )
     await host.repository('octo/a/b', { description: 'first' })
     await sync()
@@ -51,7 +51,7 @@ onEachEngine('the catalogue with other layouts', (engine) => {
     t.after(host.remove)
     for (const name of ['octo/a', 'octo/b', 'octo/deep-c', 'octo/d']) await host.repository(name)
     const directory = gitDirectory({ root: host.root, git: host.godwitGit })
-    await syncCatalogue({ db, source: directory, now: Date.now })
+    await syncAllRepositories({ db, source: directory, now: Date.now })
     const list: Source['list'] = async function* (): AsyncGenerator<ListedEntry, void, void> {
       const hiddenRepositories = { fullName: 'octo/a' }
       yield {
@@ -72,9 +72,9 @@ onEachEngine('the catalogue with other layouts', (engine) => {
         },
       }
     }
-    await syncCatalogue({ db, source: { ...directory, list }, now: Date.now })
+    await syncAllRepositories({ db, source: { ...directory, list }, now: Date.now })
     assert.deepEqual(
-      (await listCatalogue(db)).map(({ name }) => name),
+      (await listIndex(db)).map(({ name }) => name),
       ['b', 'deep-c'],
     )
   })

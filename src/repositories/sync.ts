@@ -1,6 +1,6 @@
 import { type Account, nameKey } from '../accounts/account.ts'
 import { ensureAccount, ensureOrganization, readLoginSpellings } from '../accounts/account-store.ts'
-import { type Actor, type AuditParts, audited, THE_SERVICE } from '../accounts/audit-log.ts'
+import { type Actor, type AuditDependencies, audited, THE_SERVICE } from '../accounts/audit-log.ts'
 import {
   organizationsWithMembers,
   recordMembershipChanges,
@@ -19,12 +19,12 @@ import type {
   Source,
 } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { factsOfUnreadable } from './facts.ts'
+import { metadataOfUnreadable } from './repository-metadata.ts'
 import {
-  type CatalogueEntry,
-  type CatalogueUpdate,
   findById,
   findByNameAsMap,
+  type IndexedRepository,
+  type IndexUpdate,
   type KnownRepository,
   keyOfName,
   listKnown,
@@ -32,7 +32,7 @@ import {
   putRepository,
 } from './repository-store.ts'
 
-export interface SyncParts {
+export interface SyncDependencies {
   db: Db
   source: Source
   now: () => number
@@ -41,7 +41,7 @@ export interface SyncParts {
   /** Who causes the sync, for the audit log. By default the service. */
   actor?: Actor | undefined
   /** Gets the entries of the audit log. */
-  log?: AuditParts['log']
+  log?: AuditDependencies['log']
   /** Called in each transaction of a sync. Throws if another process has taken over, so that older data does not replace newer. */
   proveLease?: ((tx: Db) => Promise<void>) | undefined
 }
@@ -62,21 +62,21 @@ const READ_CONCURRENCY = 4
 const WRITE_BATCH_SIZE = 100
 
 /**
- * Updates the catalogue from the source. A repository with an unchanged stamp is not read again. A repository that cannot be
- * read keeps its last facts, with the reason, and does not stop the sync. An entry that `refreshRepositories` changes meanwhile is
+ * Updates the repository index from the source. A repository with an unchanged change token is not read again. A repository that cannot be
+ * read keeps its last metadata, with the reason, and does not stop the sync. An entry that `refreshRepositories` changes meanwhile is
  * kept: what the sync has listed may be older.
  */
-export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
-  let catalogue: Promise<Map<string, KnownRepository>> | undefined
+export async function syncAllRepositories(dependencies: SyncDependencies): Promise<SyncReport> {
+  let index: Promise<Map<string, KnownRepository>> | undefined
   /** Called after the source has started to list: a forge has renamed the accounts by then. */
-  const readCatalogue = () => {
-    catalogue ??= listKnown(parts.db).then(
+  const readIndex = () => {
+    index ??= listKnown(dependencies.db).then(
       (known) => new Map(known.map((each) => [keyOfName(each), each])),
     )
-    return catalogue
+    return index
   }
   const report = emptyReport()
-  const writer = catalogueWriter(parts)
+  const writer = indexWriter(dependencies)
   const configured: ConfiguredMembers[] = []
 
   async function updateEntry(
@@ -85,20 +85,20 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
     stop: AbortSignal,
   ) {
     report.read++
-    const [entry] = known ? await findById(parts.db, [known.id]) : []
-    const update = await readFacts(parts, found, entry, stop)
-    await writer.put({ owner: found.owner, update, lastStamp: known?.stamp ?? null })
+    const [entry] = known ? await findById(dependencies.db, [known.id]) : []
+    const update = await readMetadata(dependencies, found, entry, stop)
+    await writer.put({ owner: found.owner, update, lastChangeToken: known?.changeToken ?? null })
     return update.problem
   }
 
-  const spellingOf = await readLoginSpellings(parts.db)
-  async function readLastStamps() {
-    const known = await readCatalogue()
-    return (name: RepositoryName) => known.get(keyOfName(name))?.stamp
+  const spellingOf = await readLoginSpellings(dependencies.db)
+  async function readLastChangeTokens() {
+    const known = await readIndex()
+    return (name: RepositoryName) => known.get(keyOfName(name))?.changeToken
   }
   await mapConcurrent(
-    parts.source.list(spellingOf, readLastStamps),
-    { concurrency: READ_CONCURRENCY, signal: parts.signal },
+    dependencies.source.list(spellingOf, readLastChangeTokens),
+    { concurrency: READ_CONCURRENCY, signal: dependencies.signal },
     async (row, stop) => {
       if ('refused' in row) {
         report.refused.push(row.refused)
@@ -110,7 +110,7 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
       }
       const { found } = row
       const key = keyOfName(found)
-      const unlisted = await readCatalogue()
+      const unlisted = await readIndex()
       const known = unlisted.get(key)
       unlisted.delete(key)
       report.found++
@@ -121,8 +121,8 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
     },
   )
   await writer.flush()
-  await syncMembers(parts, configured, report)
-  await markUnlisted(parts, await readCatalogue(), report)
+  await syncMembers(dependencies, configured, report)
+  await markUnlisted(dependencies, await readIndex(), report)
   return report
 }
 
@@ -132,7 +132,7 @@ function emptyReport(): SyncReport {
 
 /** Runs a transaction. Rejects without writing anything if the sync was aborted or another process has taken over. */
 function inTransaction<T>(
-  { db, signal, proveLease }: SyncParts,
+  { db, signal, proveLease }: SyncDependencies,
   write: (tx: Db) => Promise<T>,
 ): Promise<T> {
   signal?.throwIfAborted()
@@ -144,7 +144,7 @@ function inTransaction<T>(
 
 /** Marks the entries that were not listed as missing or hidden, except those that a refused entry may hide. */
 async function markUnlisted(
-  parts: SyncParts,
+  dependencies: SyncDependencies,
   unlisted: ReadonlyMap<string, KnownRepository>,
   report: SyncReport,
 ): Promise<void> {
@@ -159,29 +159,33 @@ async function markUnlisted(
     ([, known]) => !report.refused.some((refused) => mayBeHiddenBy(known, refused)),
   )
   for (const batch of batchesOf(missing, WRITE_BATCH_SIZE))
-    await inTransaction(parts, async (tx) => {
-      for (const [key, { id, stamp }] of batch)
-        await markMissing(tx, id, parts.now(), { hidden: hidden.get(key), lastStamp: stamp })
+    await inTransaction(dependencies, async (tx) => {
+      for (const [key, { id, changeToken }] of batch)
+        await markMissing(tx, id, dependencies.now(), {
+          hidden: hidden.get(key),
+          lastChangeToken: changeToken,
+        })
     })
   report.missing = missing.length
 }
 
 /** Replaces the members that files of the source list. An owner whose directory cannot be read keeps its members. */
 async function syncMembers(
-  parts: SyncParts,
+  dependencies: SyncDependencies,
   configured: readonly ConfiguredMembers[],
   report: SyncReport,
 ): Promise<void> {
-  for (const each of configured) report.warnings.push(...(await storeListedMembers(parts, each)))
+  for (const each of configured)
+    report.warnings.push(...(await storeListedMembers(dependencies, each)))
   const kept = new Set([
     ...configured.map(({ owner }) => nameKey(owner)),
     ...report.refused
       .filter(({ caseConflictWith }) => !caseConflictWith)
       .map(({ path }) => nameKey(path)),
   ])
-  for (const organization of await organizationsWithMembers(parts.db, 'file'))
+  for (const organization of await organizationsWithMembers(dependencies.db, 'file'))
     if (!kept.has(nameKey(organization.login)))
-      await changeMembers(parts, (tx, record) =>
+      await changeMembers(dependencies, (tx, record) =>
         record(organization, () => removeMemberships(tx, organization, 'file')),
       )
 }
@@ -198,65 +202,65 @@ function mayBeHiddenBy(known: KnownRepository, refused: RefusedEntry): boolean {
 }
 
 /**
- * Updates some repositories of the catalogue, by name. Those that the source does not have are marked missing. `entries`
+ * Updates some repositories of the repository index, by name. Those that the source does not have are marked missing. `entries`
  * are their current entries. Returns whether anything was written.
  */
 export async function refreshRepositories(
-  parts: SyncParts,
+  dependencies: SyncDependencies,
   names: readonly RepositoryName[],
-  entries: ReadonlyMap<string, CatalogueEntry>,
+  entries: ReadonlyMap<string, IndexedRepository>,
 ): Promise<boolean> {
   const spellingOf = await readLoginSpellings(
-    parts.db,
+    dependencies.db,
     names.map(({ owner }) => owner),
   )
-  const options = { concurrency: READ_CONCURRENCY, signal: parts.signal }
+  const options = { concurrency: READ_CONCURRENCY, signal: dependencies.signal }
   const changes = await mapConcurrent(names, options, async (name, stop) => {
     const entry = entries.get(keyOfName(name))
     const owner = spellingOf(name.owner) ?? name.owner
-    const found = await parts.source.find(owner, name.name, entry?.stamp)
+    const found = await dependencies.source.find(owner, name.name, entry?.changeToken)
     if (found && !isUnchanged(found, entry && { ...entry, owner: entry.owner.login }))
-      return { owner: found.owner, update: await readFacts(parts, found, entry, stop) }
+      return { owner: found.owner, update: await readMetadata(dependencies, found, entry, stop) }
     if (found || !entry) return undefined
-    const hidden = await parts.source.whyHidden?.(name)
+    const hidden = await dependencies.source.whyHidden?.(name)
     stop.throwIfAborted()
-    await markMissing(parts.db, entry.id, parts.now(), { hidden })
+    await markMissing(dependencies.db, entry.id, dependencies.now(), { hidden })
     return 'missing'
   })
   // In the order of the names, not of completion, so that new repositories get reproducible ids.
-  const writer = catalogueWriter(parts)
+  const writer = indexWriter(dependencies)
   for (const each of changes) if (typeof each === 'object') await writer.put(each)
   await writer.flush()
   return changes.some((each) => each !== undefined)
 }
 
 /**
- * Updates some repositories of the catalogue, by name, and the members of their owners. The name of a wiki means its repository.
- * Names that neither the source nor the catalogue has are refused.
+ * Updates some repositories of the repository index, by name, and the members of their owners. The name of a wiki means its repository.
+ * Names that neither the source nor the repository index has are refused.
  */
 export async function syncRepositories(
-  parts: SyncParts,
+  dependencies: SyncDependencies,
   requested: readonly RepositoryName[],
 ): Promise<SyncReport> {
   const candidates = [...requested, ...requested.flatMap(repositoryOfWiki)]
   const all = [...new Map(candidates.map((each) => [keyOfName(each), each])).values()]
-  const before = await findByNameAsMap(parts.db, all)
-  await refreshRepositories(parts, all, before)
-  const after = await findByNameAsMap(parts.db, all)
+  const before = await findByNameAsMap(dependencies.db, all)
+  await refreshRepositories(dependencies, all, before)
+  const after = await findByNameAsMap(dependencies.db, all)
   const isKnown = (name: RepositoryName) =>
     [before, after].some((each) => each.has(keyOfName(name)))
   const names = requested.map((each) => [each, ...repositoryOfWiki(each)].find(isKnown) ?? each)
   const owners = new Set([...after.values()].map(({ owner }) => owner.login))
-  const report = { ...emptyReport(), warnings: await storeMembers(parts, owners) }
+  const report = { ...emptyReport(), warnings: await storeMembers(dependencies, owners) }
   for (const [key, name] of new Map(names.map((each) => [keyOfName(each), each]))) {
     const fullName = `${name.owner}/${name.name}`
     const [entry, earlier] = [after.get(key), before.get(key)]
     if (entry) report.found++
     if (entry?.problem) report.broken.push({ fullName, reason: entry.problem })
-    if (entry && entry.stamp !== earlier?.stamp) report.read++
+    if (entry && entry.changeToken !== earlier?.changeToken) report.read++
     if (!entry && earlier) report.missing++
     if (!entry && !earlier) {
-      const reason = (await parts.source.whyHidden?.(name)) ?? 'does not exist'
+      const reason = (await dependencies.source.whyHidden?.(name)) ?? 'does not exist'
       report.refused.push({ path: fullName, reason })
     }
   }
@@ -270,35 +274,45 @@ function repositoryOfWiki({ owner, name }: RepositoryName): RepositoryName[] {
 }
 
 function isUnchanged(
-  { owner, name, stamp }: FoundRepository,
+  { owner, name, changeToken }: FoundRepository,
   known?: KnownRepository,
 ): known is KnownRepository {
-  return known?.stamp === stamp && known.name === name && known.owner === owner
+  return known?.changeToken === changeToken && known.name === name && known.owner === owner
 }
 
-type RepositoryUpdate = Omit<CatalogueUpdate, 'ownerId'>
+type RepositoryUpdate = Omit<IndexUpdate, 'ownerId'>
 
 interface OwnedUpdate {
   owner: string
   update: RepositoryUpdate
-  /** If set, an entry with another stamp is not replaced; null stands for no entry. */
-  lastStamp?: string | null
+  /** If set, an entry with another change token is not replaced; null stands for no entry. */
+  lastChangeToken?: string | null
 }
 
-async function readFacts(
-  { source, now }: SyncParts,
+async function readMetadata(
+  { source, now }: SyncDependencies,
   found: FoundRepository,
-  entry?: CatalogueEntry,
+  entry?: IndexedRepository,
   signal?: AbortSignal,
 ): Promise<RepositoryUpdate> {
-  const { name, stamp } = found
-  // Facts of an unreadable repository may be placeholders.
-  const previous = entry && entry.problem === null ? entry.facts : undefined
+  const { name, changeToken } = found
+  // The metadata of an unreadable repository may be a placeholder.
+  const previous = entry && entry.problem === null ? entry.metadata : undefined
   try {
-    return { name, stamp, facts: await source.facts(found, previous, signal), problem: null }
+    return {
+      name,
+      changeToken,
+      metadata: await source.metadata(found, previous, signal),
+      problem: null,
+    }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    return { name, stamp, facts: entry?.facts ?? factsOfUnreadable(now()), problem: error.message }
+    return {
+      name,
+      changeToken,
+      metadata: entry?.metadata ?? metadataOfUnreadable(now()),
+      problem: error.message,
+    }
   }
 }
 
@@ -306,8 +320,8 @@ const keyOfUpdate = ({ owner, update }: OwnedUpdate): string =>
   keyOfName({ owner, name: update.name })
 
 /** Commits rows in batches: a transaction for each repository would flush the disk each time. */
-function catalogueWriter(parts: SyncParts) {
-  const { now } = parts
+function indexWriter(dependencies: SyncDependencies) {
+  const { now } = dependencies
   const owners = new Map<string, Account>()
   let waiting: OwnedUpdate[] = []
   let writing = Promise.resolve()
@@ -323,21 +337,21 @@ function catalogueWriter(parts: SyncParts) {
     const batch = waiting.toSorted((a, b) => (keyOfUpdate(a) < keyOfUpdate(b) ? -1 : 1))
     waiting = []
     if (batch.length === 0) return
-    await inTransaction(parts, async (tx) => {
+    await inTransaction(dependencies, async (tx) => {
       for (const [owner, owned] of Map.groupBy(batch, ({ owner }) => owner)) {
         const readable = owned.filter(({ update }) => update.problem === null)
         // Infinity if none of them is readable.
-        const oldest = Math.min(...readable.map(({ update }) => update.facts.createdAt))
+        const oldest = Math.min(...readable.map(({ update }) => update.metadata.createdAt))
         let account = owners.get(owner)
         if (!account || oldest < account.createdAt) {
-          const isOrganization = owned.some(({ update }) => update.facts.ownerIsOrganization)
+          const isOrganization = owned.some(({ update }) => update.metadata.ownerIsOrganization)
           const createdAt = readable.length > 0 ? oldest : now()
           const type = isOrganization ? 'Organization' : 'User'
           account = await ensureAccount(tx, owner, createdAt, type)
           owners.set(owner, account)
         }
-        for (const { update, lastStamp } of owned)
-          await putRepository(tx, { ownerId: account.id, ...update }, now(), lastStamp)
+        for (const { update, lastChangeToken } of owned)
+          await putRepository(tx, { ownerId: account.id, ...update }, now(), lastChangeToken)
       }
     })
   }
@@ -353,25 +367,25 @@ function catalogueWriter(parts: SyncParts) {
 
 /** Stores the members of the owners: an owner with members becomes an organization. Returns warnings about them. */
 export async function storeMembers(
-  parts: SyncParts,
+  dependencies: SyncDependencies,
   owners: ReadonlySet<string>,
 ): Promise<RefusedEntry[]> {
   const warnings: RefusedEntry[] = []
   for (const owner of owners) {
-    const members = await parts.source.members(owner)
-    if (members) warnings.push(...(await storeListedMembers(parts, members)))
+    const members = await dependencies.source.members(owner)
+    if (members) warnings.push(...(await storeListedMembers(dependencies, members)))
   }
   return warnings
 }
 
 /** Stores the members that the source lists for an owner. Returns warnings about them. */
 async function storeListedMembers(
-  parts: SyncParts,
+  dependencies: SyncDependencies,
   { owner, members, warnings }: ConfiguredMembers,
 ): Promise<RefusedEntry[]> {
   if (!members) return warnings
-  return changeMembers(parts, async (tx, record) => {
-    const organization = await ensureOrganization(tx, owner, parts.now())
+  return changeMembers(dependencies, async (tx, record) => {
+    const organization = await ensureOrganization(tx, owner, dependencies.now())
     if (!organization) return [...warnings, { path: owner, reason: ownerIsUser(owner) }]
     // New accounts get the creation time of the organization, so that it does not depend on when the sync runs.
     const since = { origin: 'file', now: organization.createdAt } as const
@@ -385,11 +399,11 @@ async function storeListedMembers(
 
 /** Runs a transaction that records its changes of the members in the audit log. */
 const changeMembers = <T>(
-  parts: SyncParts,
+  dependencies: SyncDependencies,
   act: (tx: Db, record: RecordMembers) => Promise<T>,
 ): Promise<T> =>
-  audited(parts, parts.actor ?? THE_SERVICE, (record) =>
-    inTransaction(parts, (tx) =>
+  audited(dependencies, dependencies.actor ?? THE_SERVICE, (record) =>
+    inTransaction(dependencies, (tx) =>
       act(tx, ({ id }, change) =>
         recordMembershipChanges(tx, record, { organizationId: id, origin: 'file' }, change),
       ),

@@ -13,17 +13,17 @@ import { parseFullName } from '../lib/names.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import {
-  factsOfUnreadable,
   mayRead,
+  metadataOfUnreadable,
   permissionsOf,
-  type RepositoryFacts,
+  type RepositoryMetadata,
   type Role,
-} from './facts.ts'
+} from './repository-metadata.ts'
 import {
-  type CatalogueEntry,
   countForks,
   findById,
   findByNameAsMap,
+  type IndexedRepository,
   keyOfEntry,
   rolesOf,
 } from './repository-store.ts'
@@ -34,9 +34,9 @@ const NOBODY: Reader = {
 }
 
 export interface VisibleRepository {
-  entry: CatalogueEntry
+  entry: IndexedRepository
   role: Role
-  /** Whose view of the facts applies: the viewer's, or the organization's for its owners. */
+  /** Whose view of the metadata applies: the viewer's, or the organization's for its owners. */
   as: Reader
 }
 
@@ -204,12 +204,12 @@ export const ownsOrganization = (account: string | number, organization: string)
     and memberships.account_id = ${typeof account === 'string' ? sql.ref(account) : account})`
 
 /** Returns the entries as the viewer sees them, with their templates, in the same order. */
-export async function factsForViewer(
+export async function metadataForViewer(
   db: Db,
   viewer: Reader,
-  entries: readonly CatalogueEntry[],
-): Promise<RepositoryFacts[]> {
-  const names = new Set(entries.map(({ facts }) => facts.templateRepository ?? ''))
+  entries: readonly IndexedRepository[],
+): Promise<RepositoryMetadata[]> {
+  const names = new Set(entries.map(({ metadata }) => metadata.templateRepository ?? ''))
   const templates = await findByNameAsMap(
     db,
     [...names].flatMap((fullName) => parseFullName(fullName) ?? []),
@@ -218,32 +218,40 @@ export async function factsForViewer(
   const roles = await rolesOf(db, viewer, all)
   const forks = await countForks(db, viewer, all)
 
-  const viewOf = (entry: CatalogueEntry, template: RepositoryFacts | null): RepositoryFacts =>
-    factsOf(entry, {
+  const viewOf = (
+    entry: IndexedRepository,
+    template: RepositoryMetadata | null,
+  ): RepositoryMetadata =>
+    metadataOf(entry, {
       role: roles.get(entry.id) ?? 'none',
       forksCount: forks.get(keyOfEntry(entry)) ?? 0,
       template,
     })
 
   return mapInTurns(entries, (entry) => {
-    const template = templates.get(nameKey(entry.facts.templateRepository ?? ''))
-    const visible = template && mayRead(roles.get(template.id) ?? 'none', template.facts)
+    const template = templates.get(nameKey(entry.metadata.templateRepository ?? ''))
+    const visible = template && mayRead(roles.get(template.id) ?? 'none', template.metadata)
     return viewOf(entry, visible ? { ...viewOf(template, null), collaborators: [] } : null)
   })
 }
 
-/** Returns the facts of a repository that the viewer may no longer read: only its name, owner and creation time. */
-export function withheldFacts({ id, name, owner, createdAt }: RepositoryFacts): RepositoryFacts {
-  const facts = factsOfUnreadable(createdAt)
-  const entry = { id, name, owner, stamp: '', facts, problem: null }
-  return factsOf(entry, { role: 'none', forksCount: 0, template: null })
+/** Returns the metadata of a repository that the viewer may no longer read: only its name, owner and creation time. */
+export function withheldMetadata({
+  id,
+  name,
+  owner,
+  createdAt,
+}: RepositoryMetadata): RepositoryMetadata {
+  const metadata = metadataOfUnreadable(createdAt)
+  const entry = { id, name, owner, changeToken: '', metadata, problem: null }
+  return metadataOf(entry, { role: 'none', forksCount: 0, template: null })
 }
 
-function factsOf(
-  { id, name, owner, facts }: CatalogueEntry,
-  view: { role: Role; forksCount: number; template: RepositoryFacts | null },
-): RepositoryFacts {
-  const { headCommit, templateRepository, forkOf, ownerIsOrganization, ...shown } = facts
+function metadataOf(
+  { id, name, owner, metadata }: IndexedRepository,
+  view: { role: Role; forksCount: number; template: RepositoryMetadata | null },
+): RepositoryMetadata {
+  const { headCommit, templateRepository, forkOf, ownerIsOrganization, ...shown } = metadata
   return {
     id,
     name,
@@ -251,7 +259,7 @@ function factsOf(
     ...shown,
     fork: forkOf !== null,
     forksCount: view.forksCount,
-    permissions: permissionsOf(view.role, facts),
+    permissions: permissionsOf(view.role, metadata),
     template: view.template,
   }
 }

@@ -5,8 +5,8 @@ import { requireLockable } from '../migrations/locks.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
 import { lockScope } from '../migrations/migration-store.ts'
 import { withNamesInsteadOfIndexes } from '../migrations/retry-migration.ts'
-import { readRepositoryList, type StartParts } from '../migrations/start-migration.ts'
-import { fullNameOf } from '../repositories/facts.ts'
+import { readRepositoryList, type StartDependencies } from '../migrations/start-migration.ts'
+import { fullNameOf } from '../repositories/repository-metadata.ts'
 import { isTimeZone, nextRun, type Timing } from './next-run.ts'
 import {
   countSchedules,
@@ -17,7 +17,7 @@ import {
   updateSchedule,
 } from './schedule-store.ts'
 
-export type ScheduleParts = StartParts & { maxSchedules: number }
+export type ScheduleDependencies = StartDependencies & { maxSchedules: number }
 
 /** A request to create or change a schedule. An omitted field gets its default, or keeps its value in an existing schedule. */
 export interface ScheduleInput extends Partial<Omit<ScheduleRequest, 'options'>> {
@@ -32,14 +32,14 @@ const DEFAULT_KEEP = 4
 
 /** Creates a schedule. Throws InvalidRequest if the request is invalid, or if its migration could not be started. */
 export async function createSchedule(
-  parts: ScheduleParts,
+  dependencies: ScheduleDependencies,
   scope: Scope,
   runsAs: Account,
   input: CompleteInput,
   alsoWrite?: AlsoWrite<[id: number]>,
 ): Promise<Schedule> {
-  const { db, now, maxSchedules } = parts
-  const request = await validate(parts, scope, input)
+  const { db, now, maxSchedules } = dependencies
+  const request = await validate(dependencies, scope, input)
   const { isPaused = false } = input
   const id = await db.transaction().execute(async (tx) => {
     await lockScope(tx, scope)
@@ -69,18 +69,18 @@ const MAX_ATTEMPTS = 5
  * NotFound or InvalidRequest. Tries again if the schedule is changed at the same time.
  */
 export async function changeSchedule(
-  parts: ScheduleParts,
+  dependencies: ScheduleDependencies,
   scope: Scope,
   viewer: Account,
   id: number,
   input: ScheduleInput,
   alsoWrite?: AlsoWrite,
 ): Promise<Schedule> {
-  const { db, now } = parts
+  const { db, now } = dependencies
   for (let attempt = 1; ; attempt++) {
     const current = await findSchedule(db, scope, id)
     if (!current) throw new NotFound()
-    const request = await validateChange(parts, scope, input, current)
+    const request = await validateChange(dependencies, scope, input, current)
     const isPaused = input.isPaused ?? current.isPaused
     const isResumed = current.isPaused && !isPaused
     const time = now()
@@ -107,7 +107,7 @@ const isSameTiming = (one: ScheduleRequest, other: ScheduleRequest): boolean =>
 
 /** Validates a change. If the request has no list of repositories, errors contain the name of a repository instead of its index. */
 async function validateChange(
-  parts: StartParts,
+  dependencies: StartDependencies,
   scope: Scope,
   input: ScheduleInput,
   current: Schedule,
@@ -122,7 +122,7 @@ async function validateChange(
     ...input,
     options: { ...current.options, ...input.options },
   }
-  return validate(parts, scope, next, current).catch((error: unknown) => {
+  return validate(dependencies, scope, next, current).catch((error: unknown) => {
     throw input.repositories === undefined && error instanceof InvalidRequest
       ? withNamesInsteadOfIndexes(error, current.repositories)
       : error
@@ -133,7 +133,12 @@ async function validateChange(
  * Validates the timing, and reports all its errors at once. Then validates the repositories and options, unless they are the
  * current ones.
  */
-async function validate(parts: StartParts, scope: Scope, input: CompleteInput, current?: Schedule) {
+async function validate(
+  dependencies: StartDependencies,
+  scope: Scope,
+  input: CompleteInput,
+  current?: Schedule,
+) {
   const { every, at, timeZone, weekday = null, options, repositories = [] } = input
   const { keep = DEFAULT_KEEP, isForAll = false, name = null } = input
   const errors: FieldError[] = []
@@ -152,19 +157,21 @@ async function validate(parts: StartParts, scope: Scope, input: CompleteInput, c
     (!current ||
       JSON.stringify([isForAll, repositories, options]) !==
         JSON.stringify([current.isForAll, current.repositories, current.options]))
-  const names = mustResolve ? await resolveNames(parts, scope, repositories, options) : repositories
+  const names = mustResolve
+    ? await resolveNames(dependencies, scope, repositories, options)
+    : repositories
   return { name, isForAll, repositories: names, options, every, weekday, at, timeZone, keep }
 }
 
 /** Returns the full names as the host spells them. Throws InvalidRequest if a migration of them could not be started. */
 async function resolveNames(
-  parts: StartParts,
+  dependencies: StartDependencies,
   scope: Scope,
   repositories: string[],
   { orgMetadataOnly, lockRepositories }: MigrationOptions,
 ): Promise<string[]> {
   if (orgMetadataOnly) return []
-  const list = await readRepositoryList(parts, scope, repositories)
-  if (lockRepositories) await requireLockable(parts, list)
+  const list = await readRepositoryList(dependencies, scope, repositories)
+  if (lockRepositories) await requireLockable(dependencies, list)
   return list.map(fullNameOf)
 }

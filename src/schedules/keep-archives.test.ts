@@ -13,7 +13,7 @@ import type { Schedule } from './schedule-store.ts'
 /** Creates a schedule of two repositories that keeps one archive, and a webhook that receives all events. */
 async function retentionScene(t: TestContext, engine: Engine, input: Partial<ScheduleInput> = {}) {
   const scene = await scheduleScene(t, engine, '2026-06-01T12:00Z')
-  const { db, alice, parts, blobs } = scene
+  const { db, alice, dependencies, blobs } = scene
   const schedule = await scene.createSchedule({ keep: 1, ...input })
   const webhook = { url: 'http://a.test', contentType: 'json', secret: null } as const
   await insertWebhook(db, { owner: alice }, { ...webhook, events: ['*'], isActive: true }, 0)
@@ -37,13 +37,14 @@ async function retentionScene(t: TestContext, engine: Engine, input: Partial<Sch
         .get(schedule.id)!
         .map(({ migrationId, repositories }) => [migrationId, ...repositories]),
     change: (input: Partial<ScheduleInput>) => {
-      const dependencies = { ...parts, maxSchedules: 9 }
-      return changeSchedule(dependencies, { owner: alice }, alice, schedule.id, {
+      const changeDependencies = { ...dependencies, maxSchedules: 9 }
+      return changeSchedule(changeDependencies, { owner: alice }, alice, schedule.id, {
         options: {},
         ...input,
       })
     },
-    release: (id: number) => releaseArchive({ ...parts, blobs }, schedule, id, async () => {}),
+    release: (id: number) =>
+      releaseArchive({ ...dependencies, blobs }, schedule, id, async () => {}),
   }
 }
 

@@ -5,26 +5,26 @@ import { NotFound } from '../lib/request-errors.ts'
 import * as archiveStore from '../migrations/archive-store.ts'
 import type { OutcomeLog } from '../migrations/end-migration.ts'
 import { repositoriesAt } from '../migrations/repository-list-store.ts'
-import type { RepositoryFacts } from '../repositories/facts.ts'
+import type { RepositoryMetadata } from '../repositories/repository-metadata.ts'
 import type { ProtectedArchive, Schedule } from './schedule-store.ts'
 
-type LoggedDeleteParts = archiveStore.DeleteParts & { log: OutcomeLog }
+type LoggedDeleteDependencies = archiveStore.DeleteDependencies & { log: OutcomeLog }
 
-type KeepParts = LoggedDeleteParts & { archiveTtlMs: number }
+type KeepDependencies = LoggedDeleteDependencies & { archiveTtlMs: number }
 
 /**
  * Keeps the newest `keep` archives of each schedule, and those with a repository that no newer archive contains. Deletes the others.
  * Kept archives do not expire while the schedule exists: their expiry is postponed, so they expire in the usual time after it is
  * deleted, or after the service paused it because its owner is gone. Archives of other migrations are not touched.
  */
-export async function keepArchives(parts: KeepParts): Promise<void> {
-  const { db, now, archiveTtlMs } = parts
+export async function keepArchives(dependencies: KeepDependencies): Promise<void> {
+  const { db, now, archiveTtlMs } = dependencies
   const archives = await scheduledArchives(db)
   const kept: ScheduledArchive[] = []
   for (const scheduled of Map.groupBy(archives, ({ scheduleId }) => scheduleId).values()) {
     const { protectedArchives, deletable } = await archivesBeyondKeep(db, scheduled)
     kept.push(...scheduled.slice(0, scheduled[0]!.keep), ...protectedArchives)
-    for (const each of deletable) await deleteReplaced(parts, each)
+    for (const each of deletable) await deleteReplaced(dependencies, each)
   }
   const time = now()
   const toPostpone = kept.filter(
@@ -40,9 +40,12 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
   }
 }
 
-const deleteReplaced = (parts: LoggedDeleteParts, { id, ownerId, scheduleId }: ScheduledArchive) =>
-  audited(parts, THE_SERVICE, (record) =>
-    archiveStore.removeArchive(parts, id, (tx) =>
+const deleteReplaced = (
+  dependencies: LoggedDeleteDependencies,
+  { id, ownerId, scheduleId }: ScheduledArchive,
+) =>
+  audited(dependencies, THE_SERVICE, (record) =>
+    archiveStore.removeArchive(dependencies, id, (tx) =>
       record(tx, 'migration.delete_archive', {
         subject: `migration ${id}`,
         owner: { id: ownerId },
@@ -122,14 +125,14 @@ export const newestArchiveBytes = async (db: Db, { id }: Schedule): Promise<numb
  * all of them are not enough, deletes nothing and returns false.
  */
 export async function makeRoomForNext(
-  parts: LoggedDeleteParts,
+  dependencies: LoggedDeleteDependencies,
   { id, keep }: Schedule,
   bytes: number,
 ): Promise<boolean> {
-  const archives = await scheduledArchives(parts.db, [id])
+  const archives = await scheduledArchives(dependencies.db, [id])
   // The next archive will be one of those that are kept.
   const withNext = archives.map((each) => ({ ...each, keep: keep - 1 }))
-  const { deletable } = await archivesBeyondKeep(parts.db, withNext)
+  const { deletable } = await archivesBeyondKeep(dependencies.db, withNext)
   const toDelete: ScheduledArchive[] = []
   let freed = 0
   for (const each of deletable.toReversed()) {
@@ -138,29 +141,29 @@ export async function makeRoomForNext(
     freed += each.bytes
   }
   if (freed < bytes) return false
-  for (const each of toDelete) await deleteReplaced(parts, each)
+  for (const each of toDelete) await deleteReplaced(dependencies, each)
   return true
 }
 
 /** Deletes an archive that a schedule keeps in addition to the newest `keep`. Throws NotFound if the migration has none. */
 export async function releaseArchive(
-  parts: archiveStore.DeleteParts,
+  dependencies: archiveStore.DeleteDependencies,
   { id, owner }: Schedule,
   migrationId: number,
   alsoWrite: AlsoWrite,
 ): Promise<void> {
-  const archives = (await protectedArchivesOf(parts.db, [id])).get(id) ?? []
+  const archives = (await protectedArchivesOf(dependencies.db, [id])).get(id) ?? []
   if (!archives.some((each) => each.migrationId === migrationId)) throw new NotFound()
-  await archiveStore.deleteArchive(parts, { owner }, migrationId, alsoWrite)
+  await archiveStore.deleteArchive(dependencies, { owner }, migrationId, alsoWrite)
 }
 
 /**
- * Returns the facts of these repositories, each from the newest archive of the schedule that contains it. Omits repositories that no
+ * Returns the metadata of these repositories, each from the newest archive of the schedule that contains it. Omits repositories that no
  * archive contains.
  */
-export async function factsInArchives(db: Db, { id }: Schedule, fullNames: readonly string[]) {
+export async function metadataInArchives(db: Db, { id }: Schedule, fullNames: readonly string[]) {
   const wanted = new Set(fullNames.map(nameKey))
-  const found: RepositoryFacts[] = []
+  const found: RepositoryMetadata[] = []
   if (wanted.size === 0) return found
   const archives = await scheduledArchives(db, [id])
   for (const [at, held] of (await archiveStore.archivedRepositories(db, archives)).entries()) {

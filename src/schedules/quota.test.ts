@@ -5,7 +5,7 @@ import { endOf, exportScene } from '../../test/support/export-scene.ts'
 import { scheduleScene } from '../../test/support/schedule-scene.ts'
 import { withTimeout } from '../../test/support/wait-until.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
-import { sweepSegments } from '../exporter/own-store.ts'
+import { sweepSegments } from '../exporter/blob-store-owner.ts'
 import { deleteArchive } from '../migrations/archive-store.ts'
 import { forecast } from '../migrations/forecast.ts'
 import { DEFAULT_OPTIONS } from '../migrations/migration.ts'
@@ -16,7 +16,7 @@ const LIMITS = { maxUnfinished: 9, lockTtlMs: 1 }
 
 onEachEngine('the quota of archives', (engine) => {
   test('refuses a start that does not fit by its estimate, and names what could be deleted', async (t) => {
-    const { db, parts, start, work } = await exportScene(t, SITE, engine)
+    const { db, dependencies, start, work } = await exportScene(t, SITE, engine)
     const alice = await ensureAccount(db, 'alice', 0)
     await start(['alice/site'])
     await work()
@@ -24,15 +24,15 @@ onEachEngine('the quota of archives', (engine) => {
     assert.ok(used > 0)
     await db
       .updateTable('repositories')
-      .set({ facts: JSON.stringify({ ...(await factsOf()), sizeKib: 4000 }) })
+      .set({ metadata: JSON.stringify({ ...(await metadataOf()), sizeKib: 4000 }) })
       .execute()
-    const withoutSource = { ...parts, ...LIMITS, source: undefined }
+    const withoutSource = { ...dependencies, ...LIMITS, source: undefined }
     const request = { repositories: ['alice/site'], options: DEFAULT_OPTIONS }
     await setQuota(db, alice, 4_000_000)
     const { quota, warnings } = await forecast(withoutSource, { owner: alice }, request)
     assert.deepEqual(quota, { max: 4_000_000, used })
     assert.match(warnings.join(), /4\.0 MB in total, [\d.]+ kB used, 4\.1 MB needed/)
-    parts.source = undefined as never
+    dependencies.source = undefined as never
     await assert.rejects(start(['alice/site']), (error) => {
       assert.ok(error instanceof ArchiveQuotaExceeded)
       const [{ code, message } = {}] = error.errors
@@ -52,21 +52,21 @@ onEachEngine('the quota of archives', (engine) => {
     await start(['alice/site'])
     await setQuota(db, alice, null)
     await start(['alice/site'])
-    Object.assign(parts, { maxArchiveBytes: 10 })
+    Object.assign(dependencies, { maxArchiveBytes: 10 })
     await assert.rejects(start(['alice/site']), ArchiveQuotaExceeded)
 
-    async function factsOf() {
-      const { facts } = await db
+    async function metadataOf() {
+      const { metadata } = await db
         .selectFrom('repositories')
-        .select('facts')
+        .select('metadata')
         .executeTakeFirstOrThrow()
-      return JSON.parse(facts) as object
+      return JSON.parse(metadata) as object
     }
   })
 
   test('fails an export that passes it, also if two end at the same time, and leaves nothing', async (t) => {
     const scene = await exportScene(t, SITE, engine)
-    const { db, parts, start, work, keysInStore, blobs } = scene
+    const { db, dependencies, start, work, keysInStore, blobs } = scene
     const alice = await ensureAccount(db, 'alice', 0)
     const [first, second] = [await start(['alice/site']), await start(['alice/site'])]
     // Neither is recorded before both have found that they fit.
@@ -84,7 +84,7 @@ onEachEngine('the quota of archives', (engine) => {
     const failed = ends.find(({ state }) => state === 'failed')!
     assert.match(failed.reason!, /^It does not fit into the quota of archives: 4\.0 kB in total/)
     const exported = ends[0] === failed ? second : first
-    await deleteArchive({ db, blobs, now: parts.now }, { owner: alice }, exported)
+    await deleteArchive({ db, blobs, now: dependencies.now }, { owner: alice }, exported)
     assert.equal((await readQuota(db, alice, undefined)).used, 0)
 
     // Nothing is left of a migration that never fitted: its segments are not kept for a retry.
@@ -92,7 +92,7 @@ onEachEngine('the quota of archives', (engine) => {
     const third = await start(['alice/site'])
     await work({ maxArchiveBytes: 10 })
     assert.equal((await endOf(db, third)).state, 'failed')
-    await sweepSegments({ ...parts, segmentTtlMs: 3_600_000 })
+    await sweepSegments({ ...dependencies, segmentTtlMs: 3_600_000 })
     const { length } = await db.selectFrom('segments').select('key').execute()
     assert.equal((await keysInStore()).length, length)
     const ofThird = await db
@@ -106,7 +106,7 @@ onEachEngine('the quota of archives', (engine) => {
 
   test('makes a schedule delete the archives that its next one replaces, but never the last copy', async (t) => {
     const scene = await scheduleScene(t, engine, '2026-06-01T12:00Z')
-    const { db, octo, alice, parts } = scene
+    const { db, octo, alice, dependencies } = scene
     const schedule = await scene.createSchedule({ keep: 2, repositories: ['alice/atlas'] })
     const archived = async () =>
       (await scene.migrations()).flatMap((row) => (row.archive_expires_at === null ? [] : row.id))
@@ -137,6 +137,9 @@ onEachEngine('the quota of archives', (engine) => {
     const [last] = await scene.runs(schedule)
     assert.equal(last!.state, 'failed')
     assert.match(last!.reason!, /quota of archives.+Delete an archive.+migration 2/)
-    assert.equal((await readQuota(db, octo, parts.maxArchiveBytes)).max, Number.POSITIVE_INFINITY)
+    assert.equal(
+      (await readQuota(db, octo, dependencies.maxArchiveBytes)).max,
+      Number.POSITIVE_INFINITY,
+    )
   })
 })

@@ -53,11 +53,11 @@ onEachEngine('a schedule', (engine, testOnSqlite) => {
 
   test('stays due if the migration cannot be started, and nothing is written', async (t) => {
     const scene = await dueScene(t, engine)
-    const { schedule, parts } = scene
+    const { schedule, dependencies } = scene
     const enqueue = async () => {
       throw new Error('the queue is full')
     }
-    await scene.runDue({ queue: { ...parts.queue, enqueue } })
+    await scene.runDue({ queue: { ...dependencies.queue, enqueue } })
     assert.deepEqual(await scene.runs(schedule), [])
     assert.deepEqual(await scene.migrations(), [])
     assert.deepEqual(await scene.reload(schedule), schedule)
@@ -171,7 +171,7 @@ onEachEngine('a schedule', (engine, testOnSqlite) => {
     await scene.runExports()
     assert.deepEqual(await exportedNames(scene, own), [
       ...['alice/atlas', 'alice/birds', 'alice/new', 'bob/notes'],
-      // Its facts name alice as a collaborator too.
+      // Its metadata names alice as a collaborator too.
       ...['octo/kit', 'octo/new'],
     ])
     assert.deepEqual(await exportedNames(scene, ofOcto), ['octo/kit', 'octo/new'])
@@ -209,11 +209,11 @@ onEachEngine('a schedule', (engine, testOnSqlite) => {
 
   testOnSqlite('can change between a list and all repositories, but not have both', async (t) => {
     const scene = await scheduleScene(t, engine, START)
-    const { alice, parts } = scene
+    const { alice, dependencies } = scene
     const { id } = await scene.createSchedule({ repositories: ['atlas'] })
     const change = async (input: Omit<ScheduleInput, 'options'>) => {
       const asked = { ...input, options: {} }
-      const limits = { ...parts, maxSchedules: 9 }
+      const limits = { ...dependencies, maxSchedules: 9 }
       const changed = await changeSchedule(limits, { owner: alice }, alice, id, asked)
       return [changed.isForAll, changed.repositories, changed.name]
     }
@@ -232,7 +232,7 @@ onEachEngine('a schedule', (engine, testOnSqlite) => {
     'is paused when all tokens of its account are revoked, but not when they expire',
     async (t) => {
       const scene = await dueScene(t, engine)
-      const { schedule, clock, db, alice, parts } = scene
+      const { schedule, clock, db, alice, dependencies } = scene
       const token = { name: '', expiresAt: clock.now - 1, now: 0 }
       await addToken(db, alice, token)
       await addToken(db, alice, token)
@@ -257,7 +257,13 @@ onEachEngine('a schedule', (engine, testOnSqlite) => {
       await addToken(db, alice, { ...token, expiresAt: null })
       const input = { options: {}, isPaused: false }
       const change = () =>
-        changeSchedule({ ...parts, maxSchedules: 9 }, { owner: alice }, alice, schedule.id, input)
+        changeSchedule(
+          { ...dependencies, maxSchedules: 9 },
+          { owner: alice },
+          alice,
+          schedule.id,
+          input,
+        )
       const resumed = await change()
       assert.deepEqual([resumed.isPaused, resumed.pausedReason], [false, null])
       // Runs that were missed while it was paused are not made up for.
@@ -269,7 +275,7 @@ onEachEngine('a schedule', (engine, testOnSqlite) => {
 
   test('of an organization is paused when its account is no longer an owner, and another owner can resume it', async (t) => {
     const scene = await scheduleScene(t, engine, START)
-    const { octo, clock, db, alice, parts } = scene
+    const { octo, clock, db, alice, dependencies } = scene
     const bob = await scene.createAccount('bob')
     for (const { id } of [alice, bob])
       await putMembership(db, octo, { accountId: id, role: 'owner' }, 'manual')
@@ -292,8 +298,14 @@ onEachEngine('a schedule', (engine, testOnSqlite) => {
     const startedBy = async () => JSON.parse((await scene.migrations()).at(-1)!.started_by!).login
     assert.equal(await startedBy(), 'bob')
     const input = { options: {}, isPaused: false }
-    const dependencies = { ...parts, maxSchedules: 9 }
-    const resumed = await changeSchedule(dependencies, { owner: octo }, bob, schedule.id, input)
+    const changeDependencies = { ...dependencies, maxSchedules: 9 }
+    const resumed = await changeSchedule(
+      changeDependencies,
+      { owner: octo },
+      bob,
+      schedule.id,
+      input,
+    )
     assert.equal(resumed.runsAs.login, 'bob')
     clock.now = resumed.nextRunAt
     await scene.runDue()
@@ -312,15 +324,18 @@ onEachEngine('a schedule', (engine, testOnSqlite) => {
 
   test('does not run while it is paused, or if it is changed or deleted while a run starts', async (t) => {
     const scene = await dueScene(t, engine)
-    const { schedule, clock, db, parts, alice } = scene
-    const dependencies = { ...parts, maxSchedules: 9 }
+    const { schedule, clock, db, dependencies, alice } = scene
+    const changeDependencies = { ...dependencies, maxSchedules: 9 }
     const change = (input: object) =>
-      changeSchedule(dependencies, { owner: alice }, alice, schedule.id, { options: {}, ...input })
+      changeSchedule(changeDependencies, { owner: alice }, alice, schedule.id, {
+        options: {},
+        ...input,
+      })
     // Changes the schedule while the run looks up the repositories.
-    const source = { ...parts.source! }
+    const source = { ...dependencies.source! }
     source.find = async (...name) => {
       await change({ at: '05:00' })
-      return parts.source!.find(...name)
+      return dependencies.source!.find(...name)
     }
     await scene.runDue({ source })
     assert.deepEqual(await scene.migrations(), [])
@@ -334,7 +349,7 @@ onEachEngine('a schedule', (engine, testOnSqlite) => {
     assert.deepEqual(await scene.migrations(), [])
     source.find = async (...name) => {
       await db.deleteFrom('schedules').execute()
-      return parts.source!.find(...name)
+      return dependencies.source!.find(...name)
     }
     clock.now += DAY
     await scene.runDue({ source })
@@ -343,16 +358,16 @@ onEachEngine('a schedule', (engine, testOnSqlite) => {
 
   test('does not run twice if a run starts during a change', async (t) => {
     const scene = await dueScene(t, engine)
-    const { schedule, parts, alice } = scene
-    const source = { ...parts.source! }
+    const { schedule, dependencies, alice } = scene
+    const source = { ...dependencies.source! }
     source.find = async (...name) => {
-      source.find = parts.source!.find
+      source.find = dependencies.source!.find
       await scene.runDue()
-      return parts.source!.find(...name)
+      return dependencies.source!.find(...name)
     }
     const input = { options: {}, repositories: ['alice/birds'] }
-    const dependencies = { ...parts, source, maxSchedules: 9 }
-    await changeSchedule(dependencies, { owner: alice }, alice, schedule.id, input)
+    const changeDependencies = { ...dependencies, source, maxSchedules: 9 }
+    await changeSchedule(changeDependencies, { owner: alice }, alice, schedule.id, input)
     assert.equal((await scene.migrations()).length, 1)
     await scene.runExports()
     await scene.runDue()
@@ -363,12 +378,18 @@ onEachEngine('a schedule', (engine, testOnSqlite) => {
     'names a missing repository in the error if a change does not list the repositories',
     async (t) => {
       const scene = await dueScene(t, engine)
-      const { schedule, parts, alice } = scene
+      const { schedule, dependencies, alice } = scene
       await loseAccess(scene, 'alice')
       const errorsOf = (input: Partial<ScheduleInput>) => {
-        const dependencies = { ...parts, maxSchedules: 9 }
+        const changeDependencies = { ...dependencies, maxSchedules: 9 }
         const change = { options: { excludeMetadata: true }, ...input }
-        return changeSchedule(dependencies, { owner: alice }, alice, schedule.id, change).then(
+        return changeSchedule(
+          changeDependencies,
+          { owner: alice },
+          alice,
+          schedule.id,
+          change,
+        ).then(
           () => assert.fail('the change was accepted'),
           ({ errors }: InvalidRequest) => errors,
         )

@@ -6,19 +6,19 @@ import type { AlsoWrite, Db } from '../db/database.ts'
 import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
 import { InvalidRequest } from '../lib/request-errors.ts'
 import { mapConcurrent } from '../lib/turns.ts'
-import type { DeleteParts } from '../migrations/archive-store.ts'
+import type { DeleteDependencies } from '../migrations/archive-store.ts'
 import type { OutcomeLog } from '../migrations/end-migration.ts'
 import { aboutMigration, type Migration } from '../migrations/migration.ts'
 import { ArchiveQuotaExceeded } from '../migrations/quota.ts'
 import {
   allCovered,
   NothingToMigrate,
-  type StartParts,
+  type StartDependencies,
   startCovered,
 } from '../migrations/start-migration.ts'
-import { AccountRemoved, FRESH } from '../repositories/refresh-rights.ts'
+import { AccountRemoved, FRESH } from '../repositories/refresh-permissions.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { factsInArchives, makeRoomForNext, newestArchiveBytes } from './keep-archives.ts'
+import { makeRoomForNext, metadataInArchives, newestArchiveBytes } from './keep-archives.ts'
 import { nextRun } from './next-run.ts'
 import * as runStore from './run-store.ts'
 import {
@@ -51,14 +51,14 @@ interface Trigger {
  * many processes try and whichever of them dies. Returns undefined if another process took it. Throws temporary errors: the schedule
  * is then still due.
  */
-export async function runDue(parts: DueParts, schedule: Schedule, next: number) {
+export async function runDue(dependencies: DueDependencies, schedule: Schedule, next: number) {
   const take = (tx: Db) => runStore.takeSchedule(tx, schedule, next)
   const { id, nextRunAt: dueAt, runsAs: by } = schedule
   const actor = { login: by.login, accountId: by.id, details: { schedule: id } }
-  const run = audited(parts, actor, (record) => {
+  const run = audited(dependencies, actor, (record) => {
     const alsoWrite: Trigger['alsoWrite'] = (tx, started) =>
       record(tx, 'migration.start', aboutMigration(started))
-    return startOrRecord(parts, schedule, { dueAt, by, take, alsoWrite })
+    return startOrRecord(dependencies, schedule, { dueAt, by, take, alsoWrite })
   })
   return run.catch((error: unknown) => {
     if (!(error instanceof runStore.RunAlreadyTaken)) throw error
@@ -67,20 +67,20 @@ export async function runDue(parts: DueParts, schedule: Schedule, next: number) 
 }
 
 async function startOrRecord(
-  parts: DueParts,
+  dependencies: DueDependencies,
   schedule: Schedule,
   trigger: Trigger,
 ): Promise<RunResult> {
   try {
-    const reason = await reasonToPause(parts, schedule)
+    const reason = await reasonToPause(dependencies, schedule)
     if (reason !== undefined)
-      return await recordResult(parts, schedule, trigger, pausedBecause(reason))
-    const { migration, run } = await start(parts, schedule, trigger)
+      return await recordResult(dependencies, schedule, trigger, pausedBecause(reason))
+    const { migration, run } = await start(dependencies, schedule, trigger)
     return { outcome: 'started', migration, skipped: run.skipped }
   } catch (error) {
     const result = resultOfError(error, schedule)
     if (!result) throw error
-    return recordResult(parts, schedule, trigger, result)
+    return recordResult(dependencies, schedule, trigger, result)
   }
 }
 
@@ -89,13 +89,13 @@ async function startOrRecord(
  * InvalidRequest, without recording a run, if it cannot run.
  */
 export async function runNow(
-  parts: DueParts,
+  dependencies: DueDependencies,
   schedule: Schedule,
   request: Pick<Trigger, 'by' | 'alsoWrite'>,
 ): Promise<runStore.ScheduleRun> {
   const take = (tx: Db) => runStore.takeSchedule(tx, schedule)
   try {
-    return (await start(parts, schedule, { ...request, dueAt: null, take })).run
+    return (await start(dependencies, schedule, { ...request, dueAt: null, take })).run
   } catch (error) {
     const reason =
       error instanceof runStore.RunAlreadyTaken
@@ -111,47 +111,57 @@ const CHANGED_MEANWHILE = 'the schedule was changed at the same time; try again'
 const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`
 
 /** Starts the migration like a request, and reserves the schedule in its transaction. */
-async function start(parts: DueParts, schedule: Schedule, { dueAt, by, take, alsoWrite }: Trigger) {
-  await runStore.requirePreviousRunEnded(parts.db, schedule)
+async function start(
+  dependencies: DueDependencies,
+  schedule: Schedule,
+  { dueAt, by, take, alsoWrite }: Trigger,
+) {
+  await runStore.requirePreviousRunEnded(dependencies.db, schedule)
   const { owner, name, isForAll, options } = schedule
   const scope = { owner, by }
-  const repositories = isForAll ? await allCovered(parts, scope) : schedule.repositories
+  const repositories = isForAll ? await allCovered(dependencies, scope) : schedule.repositories
   let skipped: SkippedRepository[] = []
   let run!: runStore.ScheduleRun
   const steps = {
-    minBytes: await newestArchiveBytes(parts.db, schedule),
+    minBytes: await newestArchiveBytes(dependencies.db, schedule),
     async onUncovered(uncovered: readonly string[]) {
       // A repository that was removed since the last sync is not one of all repositories any more.
       if (isForAll) return []
       skipped = skippedRepositories(uncovered, owner)
       // A caller gets an error if nothing is left. A due run has no caller: its migration starts and fails, so that it is seen.
       const isRefused = dueAt === null && uncovered.length === repositories.length
-      return isRefused ? [] : factsInArchives(parts.db, schedule, uncovered)
+      return isRefused ? [] : metadataInArchives(dependencies.db, schedule, uncovered)
     },
     async alsoWrite(tx: Db, migration: Migration) {
       await take(tx)
       await runStore.requirePreviousRunEnded(tx, schedule)
       const outcome = 'started' as const
-      const newRun = { dueAt, createdAt: parts.now(), outcome, migrationId: migration.id, skipped }
+      const newRun = {
+        dueAt,
+        createdAt: dependencies.now(),
+        outcome,
+        migrationId: migration.id,
+        skipped,
+      }
       run = await runStore.insertRun(tx, schedule, newRun)
       await alsoWrite(tx, migration)
     },
   }
-  const startOnce = () => startCovered(parts, scope, { name, repositories, options }, steps)
+  const startOnce = () => startCovered(dependencies, scope, { name, repositories, options }, steps)
   const migration = await startOnce().catch(async (error: unknown) => {
     const isRoomMade =
       error instanceof ArchiveQuotaExceeded &&
-      (await makeRoomForNext(parts, schedule, error.missing))
+      (await makeRoomForNext(dependencies, schedule, error.missing))
     if (!isRoomMade) throw error
     return startOnce()
   })
-  parts.queue.wake('jobs')
+  dependencies.queue.wake('jobs')
   return { migration, run }
 }
 
 /** Records a run that started no migration. */
 async function recordResult(
-  { db, now }: StartParts,
+  { db, now }: StartDependencies,
   schedule: Schedule,
   { dueAt, take }: Trigger,
   result: RunResult,
@@ -196,18 +206,21 @@ function resultOfError(error: unknown, { owner, isForAll }: Schedule): RunResult
   return error instanceof Unreadable ? failed(error.message) : undefined
 }
 
-/** Returns why the schedule's account may no longer run it, or undefined. Throws RightsUnavailable or AccountRemoved. */
-async function reasonToPause({ db, rights }: StartParts, { owner, runsAs: account }: Schedule) {
+/** Returns why the schedule's account may no longer run it, or undefined. Throws PermissionsUnavailable or AccountRemoved. */
+async function reasonToPause(
+  { db, permissionsRefresher }: StartDependencies,
+  { owner, runsAs: account }: Schedule,
+) {
   const { login } = account
   if (account.type !== 'User') return `${login} is not a user any more`
   if (await hasOnlyRevokedTokens(db, account)) return `every token of ${login} is revoked`
-  await rights?.refresh(account, FRESH)
+  await permissionsRefresher?.refresh(account, FRESH)
   if (owner.id === account.id) return undefined
   const organization = await findVisibleOrganization(db, { account }, { id: owner.id })
   return organization?.mayMigrate ? undefined : `${login} is no longer an owner of ${owner.login}`
 }
 
-export type DueParts = StartParts & DeleteParts & { log: OutcomeLog }
+export type DueDependencies = StartDependencies & DeleteDependencies & { log: OutcomeLog }
 
 /** The schedules that one query reads. */
 const BATCH_SIZE = 100
@@ -217,9 +230,9 @@ const CONCURRENT_RUNS = 4
  * Runs every due schedule. One run makes up for all times that were missed while no process was running. A schedule that cannot run now
  * stays due and does not delay the others.
  */
-export async function runDueSchedules(parts: DueParts): Promise<void> {
-  const { db, now, log } = parts
-  await correctNextRuns(parts)
+export async function runDueSchedules(dependencies: DueDependencies): Promise<void> {
+  const { db, now, log } = dependencies
+  await correctNextRuns(dependencies)
   const failed = new Set<number>()
   for (;;) {
     const time = now()
@@ -228,7 +241,7 @@ export async function runDueSchedules(parts: DueParts): Promise<void> {
     if (due.length === 0) return
     await mapConcurrent(due, { concurrency: CONCURRENT_RUNS }, async (schedule) => {
       try {
-        const result = await runDue(parts, schedule, nextRun(schedule, time))
+        const result = await runDue(dependencies, schedule, nextRun(schedule, time))
         if (result) logRun(log, schedule, result)
       } catch (err) {
         failed.add(schedule.id)
@@ -239,7 +252,7 @@ export async function runDueSchedules(parts: DueParts): Promise<void> {
 }
 
 /** Without this, a schedule could wait longer than its period after the clock was wrong. */
-async function correctNextRuns({ db, now }: DueParts): Promise<void> {
+async function correctNextRuns({ db, now }: DueDependencies): Promise<void> {
   const time = now()
   const latest = time + CLOCK_TOLERANCE_MS
   for (const schedule of await schedulesDueBeyondPeriod(db, latest)) {

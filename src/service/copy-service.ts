@@ -12,8 +12,8 @@ import {
 } from '../db/copy-tables.ts'
 import { countRows, type Database, type Db } from '../db/database.ts'
 import { withoutPassword } from '../db/database-address.ts'
-import { ownerKey } from '../exporter/own-store.ts'
-import { isBlobLost, readDigest, storedLength } from '../exporter/read-digest.ts'
+import { ownerKey } from '../exporter/blob-store-owner.ts'
+import { isBlobMissing, readDigest, storedLength } from '../exporter/read-digest.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { mapConcurrent } from '../lib/turns.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
@@ -214,12 +214,12 @@ async function copyBlob(
   const actual = await storedLength(source, key)
   if (actual === undefined || actual === existing) return { isCopied: false, stored: existing }
   if (existing !== undefined) await target.delete(key)
-  let isLost = false
+  let isMissing = false
   async function* read() {
     try {
       yield* await source.open(key, undefined, { signal })
     } catch (error) {
-      isLost = isBlobLost(error)
+      isMissing = isBlobMissing(error)
       throw error
     }
   }
@@ -227,7 +227,7 @@ async function copyBlob(
     await target.put(key, read(), { signal })
   } catch (error) {
     signal.throwIfAborted()
-    if (isLost) return { isCopied: false, stored: undefined }
+    if (isMissing) return { isCopied: false, stored: undefined }
     // A put whose last step fails may have stored the blob.
     if (!(error instanceof BlobExists)) throw error
   }

@@ -26,7 +26,7 @@ export function switchUserToOwnerOf(
   return name ?? `user ${uid}`
 }
 
-/** Returns whether the user may read the file. `access` would check the rights of root, who runs the process. */
+/** Returns whether the user may read the file. `access` would check the permissions of root, who runs the process. */
 function canRead(file: string, { uid, gid }: { uid: number; gid: number }): boolean {
   process.setegid?.(gid)
   process.seteuid?.(uid)

@@ -8,9 +8,9 @@ import { ForgeSeeder, type Target } from '../../test/support/forge/forge-seeder.
 import { FORGEJO_15, GITEA_1_27 } from '../../test/support/forge/render.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
-import { syncCatalogue } from '../repositories/sync.ts'
+import { syncAllRepositories } from '../repositories/sync.ts'
 import { connectForge } from '../sources/forge/connect-forge.ts'
-import { openForgeSignIn, openRights, withForge } from './open-forge.ts'
+import { openForgeSignIn, openPermissions, withForge } from './open-forge.ts'
 
 interface PermissionsTarget {
   start(): Promise<Target & { stop(): Promise<void> }>
@@ -87,14 +87,14 @@ async function openGodwit(t: Pick<TestContext, 'after'>, target: Target, names: 
   const now = Date.now
   const log = { info() {}, warn() {} }
   const forge = connectForge({ ...target, now, pauseMs: 1 })
-  const source = withForge(exporting.parts.source, forge, { db, now, log })
-  const rights = openRights({ db, now, log, source, forge })
-  await syncCatalogue({ db, source, now })
-  const signIn = openForgeSignIn({ db, now, log, rights, forge })
+  const source = withForge(exporting.dependencies.source, forge, { db, now, log })
+  const permissionsRefresher = openPermissions({ db, now, log, source, forge })
+  await syncAllRepositories({ db, source, now })
+  const signIn = openForgeSignIn({ db, now, log, permissionsRefresher, forge })
   const authenticator = createAuthenticator({ db, now, forge: signIn })
-  const starting = { maxUnfinished: 99, lockTtlMs: 60_000, isCatalogueRead: () => true }
+  const starting = { maxUnfinished: 99, lockTtlMs: 60_000, isIndexRead: () => true }
   const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
-    ...{ db, queue, now, source, rights, authenticator, ...starting },
+    ...{ db, queue, now, source, permissionsRefresher, authenticator, ...starting },
   })
   const baseUrl = 'http://localhost'
   const webUrl = `${target.url}/{owner}/{name}`

@@ -38,7 +38,7 @@ async function scene(
       now,
       log,
       authenticator,
-      isCatalogueRead: () => true,
+      isIndexRead: () => true,
     })
   })
   const request = async (token: string, server = 0) => {

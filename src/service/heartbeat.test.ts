@@ -68,8 +68,8 @@ test('processes that should share a data directory report when they do not', asy
 })
 
 test('a jump of the system clock neither reports a process nor removes a marker', async (t) => {
-  const { db, parts, folder, log, pass } = await markerScene(t)
-  const [here, other] = ['here', 'other'].map((id) => createProcessMarker(parts, id))
+  const { db, dependencies, folder, log, pass } = await markerScene(t)
+  const [here, other] = ['here', 'other'].map((id) => createProcessMarker(dependencies, id))
   await here!.renew()
   await other!.renew()
   // The process `dead` crashed: it has a row, but its marker was removed.
@@ -90,8 +90,8 @@ test('a jump of the system clock neither reports a process nor removes a marker'
 })
 
 test('the marker of a crashed process is removed', async (t) => {
-  const { parts, folder, pass } = await markerScene(t)
-  const marker = createProcessMarker(parts, 'x')
+  const { dependencies, folder, pass } = await markerScene(t)
+  const marker = createProcessMarker(dependencies, 'x')
   for (const name of ['old', 'new']) writeFileSync(join(folder, name), '')
   await marker.reportUnshared()
   pass(3_600_000)
@@ -114,11 +114,11 @@ async function markerScene(t: TestContext) {
   const log = { reported, error: (fields: unknown) => reported.push(fields), warn: assert.fail }
   const paths = { blobs: join(data, 'blobs') }
   const { db } = database
-  const parts = { db, paths, log, isOnlyProcess: false, elapsed: () => time }
+  const dependencies = { db, paths, log, isOnlyProcess: false, elapsed: () => time }
   const pass = (ms: number) => {
     time += ms
   }
-  return { db, parts, folder, log, pass }
+  return { db, dependencies, folder, log, pass }
 }
 
 let beats = 0

@@ -16,7 +16,7 @@ import {
 } from '../queue/process-store.ts'
 import type { DataPaths } from './data-paths.ts'
 import type { Log } from './log.ts'
-import type { ProcessParts } from './process-parts.ts'
+import type { ProcessDependencies } from './process-dependencies.ts'
 import { VERSION } from './version.ts'
 
 /** On a network file system, other machines may see a new file with a delay. */
@@ -27,7 +27,7 @@ const MAX_MARKER_AGE_MS = 2 * 3_600_000
 export const NOT_SHARED =
   'the data directory is not shared by all processes, so some archives cannot be found'
 
-interface MarkingParts {
+interface MarkingDependencies {
   db: Db
   paths: Pick<DataPaths, 'blobs'>
   log: Pick<Log['log'], 'error' | 'warn'>
@@ -41,7 +41,7 @@ interface MarkingParts {
  * single process, or one with a bucket, needs none.
  */
 export function createProcessMarker(
-  { db, paths, log, isOnlyProcess, elapsed = () => performance.now() }: MarkingParts,
+  { db, paths, log, isOnlyProcess, elapsed = () => performance.now() }: MarkingDependencies,
   own: string,
 ) {
   const folder = markerFolder(paths.blobs)
@@ -146,13 +146,13 @@ interface HeartbeatOptions {
 
 /** Records regularly in the database that this process is alive. The stack removes the record. */
 export function startHeartbeat(
-  parts: ProcessParts,
+  dependencies: ProcessDependencies,
   { role, concurrency, scratch }: HeartbeatOptions,
   stack: AsyncDisposableStack,
 ): void {
-  const { db, queue, now, log, paths } = parts
+  const { db, queue, now, log, paths } = dependencies
   const id = randomUUID()
-  const marker = createProcessMarker(parts, id)
+  const marker = createProcessMarker(dependencies, id)
   // The row is written after the marker and removed before it: a process with a row always has a marker.
   stack.defer(marker.remove)
   const about = { id, host: hostname(), pid: process.pid, role, version: VERSION, concurrency }

@@ -12,14 +12,18 @@ const YEAR_MS = 365 * 24 * 3_600_000
 
 onEachEngine('housekeeping', (engine) => {
   test('a process that lost its lease stops reading stored data', async (t) => {
-    const { db, parts, clock, start, work } = await exportScene(t, { 'alice/site': 'a' }, engine)
+    const { db, dependencies, clock, start, work } = await exportScene(
+      t,
+      { 'alice/site': 'a' },
+      engine,
+    )
     await start(['alice/site'])
     await work()
     clock.now += 2 * SEGMENT_CHECK_AGE_MS
     t.mock.timers.enable({ apis: ['setInterval'] })
     const reading = Promise.withResolvers<AbortSignal>()
     const blobs = {
-      ...parts.blobs,
+      ...dependencies.blobs,
       async open(_key: string, _range: unknown, { signal }: { signal: AbortSignal }) {
         reading.resolve(signal)
         return new Readable({ read() {}, signal })
@@ -31,14 +35,14 @@ onEachEngine('housekeeping', (engine) => {
       ...{ maxUnfinishedMigrations: 1, maxArchiveBytes: Number.MAX_SAFE_INTEGER },
     }
     const log = { debug() {}, info() {}, error() {} }
-    const paths = { scratch: parts.scratch }
+    const paths = { scratch: dependencies.scratch }
     const shared = {
-      ...parts,
+      ...dependencies,
       blobs,
       paths,
       log,
       isOnlyProcess: false,
-      isCatalogueRead: () => true,
+      isIndexRead: () => true,
     }
     const housekeeping = startHousekeeping(
       settings,

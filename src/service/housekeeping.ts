@@ -2,19 +2,19 @@ import { sweepAudit } from '../accounts/audit-log.ts'
 import { sweepSessions } from '../accounts/session-store.ts'
 import { sweepTokens } from '../accounts/token-store.ts'
 import { acquireLease, whileRenewing } from '../db/lease-store.ts'
+import { sweepArchives, sweepOrphans, sweepSegments } from '../exporter/blob-store-owner.ts'
 import { checkStore } from '../exporter/check-segments.ts'
-import { sweepArchives, sweepOrphans, sweepSegments } from '../exporter/own-store.ts'
 import { sweepScratch } from '../exporter/scratch.ts'
 import { type Repeated, repeatedly } from '../lib/timers.ts'
 import { reconcileReleasedLocks } from '../migrations/locks.ts'
 import { sweepHistory } from '../migrations/migration-store.ts'
-import { sweepFacts } from '../migrations/repository-list-store.ts'
+import { sweepMetadata } from '../migrations/repository-list-store.ts'
 import { sweepDiscussions } from '../repositories/discussion-store.ts'
 import { keepArchives } from '../schedules/keep-archives.ts'
 import { runDueSchedules } from '../schedules/run-schedule.ts'
 import type { Source } from '../sources/source.ts'
 import { sweepDeliveries } from '../webhooks/delivery-store.ts'
-import type { ProcessParts } from './process-parts.ts'
+import type { ProcessDependencies } from './process-dependencies.ts'
 
 const SECOND_MS = 1000
 const MINUTE_MS = 60 * SECOND_MS
@@ -36,7 +36,7 @@ export interface HousekeepingSettings {
   maxArchiveBytes: number
 }
 
-type HousekeepingParts = ProcessParts & { source: Source }
+type HousekeepingDependencies = ProcessDependencies & { source: Source }
 
 /** Returns a 24th of the time after which unused segments are deleted, but at least a minute and at most an hour. */
 const segmentSweepMs = (segmentTtlMs: number): number =>
@@ -45,9 +45,9 @@ const segmentSweepMs = (segmentTtlMs: number): number =>
 /** Starts the periodic tasks: expiry, locks, sweeping. One process at a time runs each of them; every process sweeps scratch files. */
 export function startHousekeeping(
   settings: HousekeepingSettings,
-  parts: HousekeepingParts,
+  dependencies: HousekeepingDependencies,
 ): Repeated {
-  const { db, isOnlyProcess, now, log, paths } = parts
+  const { db, isOnlyProcess, now, log, paths } = dependencies
   const options = {
     segmentTtlMs: settings.segmentTtl,
     archiveTtlMs: settings.archiveTtl,
@@ -78,39 +78,39 @@ export function startHousekeeping(
   /** Deletes also on a full disk, which would never have space again otherwise. */
   const sweepInOneProcess = (name: string, everyMs: number, task: () => Promise<unknown>) =>
     repeatInOneProcess(name, everyMs, () =>
-      parts.reserve ? parts.reserve.withReserve(task) : task(),
+      dependencies.reserve ? dependencies.reserve.withReserve(task) : task(),
     )
 
   const tasks = [
-    repeatInOneProcess('reconciling locks', MINUTE_MS, () => reconcileReleasedLocks(parts)),
+    repeatInOneProcess('reconciling locks', MINUTE_MS, () => reconcileReleasedLocks(dependencies)),
     sweepInOneProcess('sweeping', MINUTE_MS, async () => {
       // First, because archives that a schedule keeps do not expire.
-      await keepArchives({ ...parts, ...options })
-      await sweepArchives({ ...parts, ...options })
+      await keepArchives({ ...dependencies, ...options })
+      await sweepArchives({ ...dependencies, ...options })
     }),
     sweepInOneProcess('sweeping segments', segmentSweepMs(settings.segmentTtl), () =>
-      sweepSegments({ ...parts, ...options }),
+      sweepSegments({ ...dependencies, ...options }),
     ),
     repeatInOneProcess('running schedules', 15 * SECOND_MS, async () => {
-      // Before the catalogue is read, repositories would seem to be missing.
-      if (parts.isCatalogueRead()) await runDueSchedules({ ...parts, ...options })
+      // Before the repository index is read, repositories would seem to be missing.
+      if (dependencies.isIndexRead()) await runDueSchedules({ ...dependencies, ...options })
     }),
     sweepInOneProcess('sweeping sessions', HOUR_MS, () => sweepSessions(db, now())),
     sweepInOneProcess('sweeping tokens', DAY_MS, () => sweepTokens(db, now())),
     sweepInOneProcess('sweeping webhook deliveries', HOUR_MS, () => sweepDeliveries(db, now())),
     sweepInOneProcess('sweeping history', HOUR_MS, async () => {
-      const removed = await sweepHistory({ ...parts, ...options })
+      const removed = await sweepHistory({ ...dependencies, ...options })
       if (removed > 0) log.info({ migrations: removed }, 'old migrations removed')
     }),
     sweepInOneProcess('sweeping the audit log', HOUR_MS, () =>
       sweepAudit(db, { now: now(), retentionMs: settings.auditRetention }),
     ),
-    repeatInOneProcess('sweeping facts', DAY_MS, () => sweepFacts(db, now())),
+    repeatInOneProcess('sweeping metadata', DAY_MS, () => sweepMetadata(db, now())),
     repeatInOneProcess('sweeping discussions', DAY_MS, () => sweepDiscussions(db, now)),
     repeatInOneProcess('checking stored data', MINUTE_MS, (signal) =>
-      checkOldest(parts, settings.segmentCheckAge, signal),
+      checkOldest(dependencies, settings.segmentCheckAge, signal),
     ),
-    repeatInOneProcess('sweeping orphans', HOUR_MS, () => sweepOrphans(parts, DAY_MS)),
+    repeatInOneProcess('sweeping orphans', HOUR_MS, () => sweepOrphans(dependencies, DAY_MS)),
     repeat('sweeping scratch', HOUR_MS, () => sweepScratch(paths.scratch, SCRATCH_TTL_MS)),
   ]
   return {
@@ -127,15 +127,15 @@ const CHECKED_BYTES_PER_SECOND = 16 * 2 ** 20
 
 /** Checks stored data, starting with that whose last check is oldest. */
 async function checkOldest(
-  parts: HousekeepingParts,
+  dependencies: HousekeepingDependencies,
   segmentCheckAgeMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const before = parts.now() - segmentCheckAgeMs
+  const before = dependencies.now() - segmentCheckAgeMs
   const options = { before, bytesPerSecond: CHECKED_BYTES_PER_SECOND }
   let [bytes, blobs] = [0, 0]
   try {
-    for await (const checked of checkStore(parts, options, signal)) {
+    for await (const checked of checkStore(dependencies, options, signal)) {
       bytes += checked.bytes
       blobs += 1
       if (bytes >= MAX_CHECKED.bytes || blobs >= MAX_CHECKED.blobs) return

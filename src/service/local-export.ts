@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { lockDataDirectory } from '../db/connect.ts'
-import { claimBlobStore, sweepOrphans, sweepSegments } from '../exporter/own-store.ts'
+import { claimBlobStore, sweepOrphans, sweepSegments } from '../exporter/blob-store-owner.ts'
 import { createScratch, sweepScratch } from '../exporter/scratch.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import {
@@ -44,38 +44,38 @@ export async function openLocalExport(
   { cache, nearby, warn }: LocalExportOptions,
 ) {
   const root = requireRepositories(settings.repositories)
-  await using parts = new AsyncDisposableStack()
+  await using resources = new AsyncDisposableStack()
   const data = cache ?? (await mkdtemp(join(nearby, '.godwit-export-')))
-  if (cache === undefined) parts.defer(() => rm(data, { recursive: true, force: true }))
-  parts.defer(lockDataDirectory(data))
+  if (cache === undefined) resources.defer(() => rm(data, { recursive: true, force: true }))
+  resources.defer(lockDataDirectory(data))
   const own = { data, blobs: undefined, s3Endpoint: undefined }
   // A shared PostgreSQL belongs to the servers.
   const { db, close } = await openDatabase({ ...own, databaseUrl: undefined })
-  parts.defer(close)
+  resources.defer(close)
 
   const now = Date.now
   const paths = dataPathsOf({ ...settings, ...own }, root)
   const blobs = await openBlobs(paths.blobs)
   await sweepScratch(paths.scratch, 0)
   const scratch = await createScratch(paths.scratch)
-  parts.defer(() => scratch.release())
+  resources.defer(() => scratch.release())
   if (cache !== undefined) {
     // The directory is only a cache, so it may have been deleted.
     await claimBlobStore(db, blobs, { isLost: true })
     await sweepOrphans({ db, blobs, now }, 0)
-    parts.defer(() => sweepSegments({ db, blobs, now, segmentTtlMs: settings.segmentTtl }))
+    resources.defer(() => sweepSegments({ db, blobs, now, segmentTtlMs: settings.segmentTtl }))
   }
   const segments = createSegmentThreads({
     module: SEGMENT_THREAD,
     workerData: { ...paths, scratch: scratch.directory },
     count: settings.concurrency,
   })
-  parts.defer(() => segments.stop())
+  resources.defer(() => segments.stop())
   const log = { warn: (_: object, message: string) => warn(message) }
   const forge = await openForge(settings, { db, now, log })
   const source = withForge(openSource(paths), forge, { db, now, log })
 
-  const opened = parts.move()
+  const opened = resources.move()
   return {
     db,
     source,
@@ -97,14 +97,14 @@ interface LocalCheckSettings extends SourceSettings, DatabaseSettings {
 
 /** Opens the dependencies of checking repositories at the source. A server may be running meanwhile. */
 export async function openLocalCheck(settings: LocalCheckSettings) {
-  await using parts = new AsyncDisposableStack()
+  await using resources = new AsyncDisposableStack()
   const paths = sourcePathsOf(settings, requireRepositories(settings.repositories))
   await requireGit(paths.git)
   const { db, close } = await openDatabase(settings)
-  parts.defer(close)
+  resources.defer(close)
   const scratch = await createScratch(scratchOf(settings))
-  parts.defer(() => scratch.release())
-  const opened = parts.move()
+  resources.defer(() => scratch.release())
+  const opened = resources.move()
   return {
     db,
     source: openSource(paths),

@@ -23,7 +23,7 @@ export interface OidcClientSettings {
 
 type Claim = { claim: string; value: string }
 
-export interface OidcParts {
+export interface OidcDependencies {
   now: () => number
   log: { warn(fields: object, message: string): void }
 }
@@ -60,7 +60,7 @@ function discovery({ issuer, clientId, secret }: Registration, now: () => number
 export function createOidcClient(
   settings: OidcClientSettings,
   registration: Registration,
-  { now, log }: OidcParts,
+  { now, log }: OidcDependencies,
 ): OidcClient {
   const { issuer, secret } = registration
   const createConfiguration = discovery(registration, now)

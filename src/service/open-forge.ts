@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import type { Account } from '../accounts/account.ts'
-import type { AuditParts } from '../accounts/audit-log.ts'
+import type { AuditDependencies } from '../accounts/audit-log.ts'
 import {
   type ForgeSignIn,
   ForgeTokenRefused,
@@ -12,16 +12,16 @@ import { isName } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { createForgeBudget } from '../repositories/forge-budget-store.ts'
 import { forgeSource } from '../repositories/forge-source.ts'
+import { grantedByForge } from '../repositories/permission-store.ts'
+import { asPermissionsUnavailable } from '../repositories/permissions-unavailable.ts'
 import {
   AccountRemoved,
   FRESH,
+  type PermissionsAge,
+  type PermissionsRefresher,
+  permissionsRefresher,
   RECENT_IF_AVAILABLE,
-  type RightsAge,
-  type RightsRefresher,
-  rightsRefresher,
-} from '../repositories/refresh-rights.ts'
-import { grantedByForge } from '../repositories/rights-store.ts'
-import { asRightsUnavailable } from '../repositories/rights-unavailable.ts'
+} from '../repositories/refresh-permissions.ts'
 import type { Forge, TokenCheckOptions, TokenRefusal } from '../sources/forge/connect-forge.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
 import { normalizeHostUrl } from '../sources/host-url.ts'
@@ -34,7 +34,7 @@ export interface ForgeSettings {
   forgeStorageOrigins: string[] | undefined
 }
 
-interface ForgeParts {
+interface ForgeDependencies {
   db: Db
   now: () => number
   log: { warn(fields: object, message: string): void }
@@ -46,7 +46,7 @@ interface ForgeParts {
  */
 export async function openForge(
   settings: ForgeSettings,
-  { db, now, log }: ForgeParts,
+  { db, now, log }: ForgeDependencies,
 ): Promise<Forge | undefined> {
   const location = forgeLocation(settings)
   if (!location) return undefined
@@ -62,33 +62,37 @@ export async function openForge(
   return connectForge({ url, token, budget, storageOrigins, now })
 }
 
-/** Adds the forge's facts about repositories to a source, if there is a forge. */
+/** Adds the forge's metadata of repositories to a source, if there is a forge. */
 export function withForge(
   source: Source,
   forge: Forge | undefined,
-  { db, now, log }: ForgeParts,
+  { db, now, log }: ForgeDependencies,
 ): Source {
   if (!forge) return source
-  const { url, catalogue } = forge
+  const { url, forgeRepositories } = forge
   const warn = (reason: string) =>
     log.warn({ forge: url, reason }, `repositories of the forge: ${reason}`)
-  return forgeSource(source, { db, catalogue, now, warn })
+  return forgeSource(source, { db, forgeRepositories, now, warn })
 }
 
-interface OpenRightsParts extends ForgeParts {
-  log: ForgeParts['log'] & NonNullable<AuditParts['log']>
+interface OpenPermissionsDependencies extends ForgeDependencies {
+  log: ForgeDependencies['log'] & NonNullable<AuditDependencies['log']>
   source: Source | undefined
   forge: Forge | undefined
 }
 
 /** Returns the refresher of what accounts may do on the forge; undefined without a forge. */
-export function openRights({ forge, log, ...parts }: OpenRightsParts): RightsRefresher | undefined {
+export function openPermissions({
+  forge,
+  log,
+  ...dependencies
+}: OpenPermissionsDependencies): PermissionsRefresher | undefined {
   if (!forge) return undefined
-  const { url, catalogue, readRights } = forge
-  return rightsRefresher({
-    ...parts,
-    catalogue,
-    readRights,
+  const { url, forgeRepositories, readPermissions } = forge
+  return permissionsRefresher({
+    ...dependencies,
+    forgeRepositories,
+    readPermissions,
     log,
     warn: (reason) => log.warn({ forge: url, reason }, `permissions of the forge: ${reason}`),
   })
@@ -99,14 +103,14 @@ type TokenChecks = Pick<
   'readTokenOwner' | 'checkTokenAccess'
 >
 
-interface SignInParts extends ForgeParts {
-  rights?: RightsRefresher | undefined
+interface SignInDependencies extends ForgeDependencies {
+  permissionsRefresher?: PermissionsRefresher | undefined
   forge: Pick<TokenCheckOptions, 'url' | 'deadlineMs'> | undefined
 }
 
 /** Opens the sign-in with tokens of the forge, if there is a forge. */
-export function openForgeSignIn(parts: SignInParts): ForgeSignIn | undefined {
-  const { db, now, log, forge, rights } = parts
+export function openForgeSignIn(dependencies: SignInDependencies): ForgeSignIn | undefined {
+  const { db, now, log, forge, permissionsRefresher } = dependencies
   if (!forge) return undefined
   const { url } = forge
   const warn = (reason: string) =>
@@ -120,15 +124,15 @@ export function openForgeSignIn(parts: SignInParts): ForgeSignIn | undefined {
     try {
       return await question(await import('../sources/forge/connect-forge.ts'))
     } catch (error) {
-      const { retryAt, message } = asRightsUnavailable(error, now())
+      const { retryAt, message } = asPermissionsUnavailable(error, now())
       throw new SignInUnavailable(retryAt, message)
     }
   }
   const options = { ...forge, now }
   /** Compares what the forge grants the account with what the token may read. */
-  async function compareAccess(account: Account, token: string, age: RightsAge) {
+  async function compareAccess(account: Account, token: string, age: PermissionsAge) {
     try {
-      await rights?.refresh(account, age)
+      await permissionsRefresher?.refresh(account, age)
     } catch (error) {
       if (error instanceof AccountRemoved) return { refusal: `${error.message}.` }
       throw error
@@ -141,7 +145,7 @@ export function openForgeSignIn(parts: SignInParts): ForgeSignIn | undefined {
     now,
     warn,
     async onSignedIn(account, token) {
-      if (!rights) return
+      if (!permissionsRefresher) return
       // The stored permissions are up to a minute old, so a refusal counts only with new ones.
       if (!(await compareAccess(account, token, RECENT_IF_AVAILABLE))) return
       const refusal = await compareAccess(account, token, FRESH)

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
 import { openDatabase } from '../../test/support/databases.ts'
-import { alice } from '../../test/support/facts.ts'
-import type { ProcessParts } from './process-parts.ts'
+import { alice } from '../../test/support/repository-metadata.ts'
+import type { ProcessDependencies } from './process-dependencies.ts'
 import { openCloneTokens } from './service.ts'
 
 const SETTINGS = {
@@ -17,8 +17,8 @@ test('clone tokens are issued only if this process serves the clone URL', async 
   const log = pino({ level: 'silent' })
   const isIssued = async (settings: object, source: object | undefined) => {
     await using stack = new AsyncDisposableStack()
-    const parts = { db, log, now: Date.now, source } as unknown as ProcessParts
-    const tokens = await openCloneTokens({ ...SETTINGS, ...settings }, parts, stack)
+    const dependencies = { db, log, now: Date.now, source } as unknown as ProcessDependencies
+    const tokens = await openCloneTokens({ ...SETTINGS, ...settings }, dependencies, stack)
     return tokens.for({ account: alice, tokenId: 1 }) !== undefined
   }
   const source = {}

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { recordAccess, viewerAsActor } from '../accounts/audit-log.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { signingKey } from '../db/secret-store.ts'
-import { ownStoreProbe } from '../exporter/own-store.ts'
+import { storeOwnerProbe } from '../exporter/blob-store-owner.ts'
 import { archiveLinks } from '../http/credentials/archive-links.ts'
 import { type CloneTokens, cloneTokens } from '../http/credentials/clone-tokens.ts'
 import { readDashboard } from '../http/pages/dashboard-files.ts'
@@ -20,9 +20,13 @@ import { requireRepositories } from './data-paths.ts'
 import { retryWhileDatabaseIsDown } from './database-errors.ts'
 import { startHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
-import type { OidcClientSettings, OidcParts } from './oidc-client.ts'
+import type { OidcClientSettings, OidcDependencies } from './oidc-client.ts'
 import { isReadableByAll, openForgeSignIn } from './open-forge.ts'
-import { openProcessParts, type ProcessParts, releaseMemoryOnce } from './process-parts.ts'
+import {
+  openProcessDependencies,
+  type ProcessDependencies,
+  releaseMemoryOnce,
+} from './process-dependencies.ts'
 import { startExporter, type WorkerSettings } from './start-exporter.ts'
 import { VERSION } from './version.ts'
 
@@ -69,19 +73,19 @@ export async function startService(settings: ServiceSettings, logging: Log): Pro
 
 async function startOnce(settings: ServiceSettings, logging: Log): Promise<Service> {
   await using stack = new AsyncDisposableStack()
-  const parts = await openProcessParts(settings, logging, stack)
-  const exporter = settings.role === 'all' ? await startExporter(settings, parts) : undefined
+  const dependencies = await openProcessDependencies(settings, logging, stack)
+  const exporter = settings.role === 'all' ? await startExporter(settings, dependencies) : undefined
   if (exporter) stack.defer(exporter.stop)
 
-  const { db, pool, addresses } = parts
+  const { db, pool, addresses } = dependencies
   const { baseUrl, webUrl, cloneUrl, sshUrl, timeZone } = settings
-  const cloneTokens = await openCloneTokens(settings, parts, stack)
+  const cloneTokens = await openCloneTokens(settings, dependencies, stack)
   const clonable = cloneTokens.isServed ? 'clonable' : ''
   const app = createServer({
-    ...parts,
-    authenticator: openAuthenticator(stack, parts),
+    ...dependencies,
+    authenticator: openAuthenticator(stack, dependencies),
     sessionTtlMs: settings.sessionTtl,
-    oidc: await openOidc(settings, parts),
+    oidc: await openOidc(settings, dependencies),
     userHeader: settings.userHeader,
     signInName: settings.oidcName,
     mayCreateAccounts: settings.oidcCreate === 'yes',
@@ -94,7 +98,15 @@ async function startOnce(settings: ServiceSettings, logging: Log): Promise<Servi
     rendering: {
       addresses,
       migrationTime: offsetTimestamps(timeZone),
-      edition: editionOf([VERSION, baseUrl, webUrl, cloneUrl, sshUrl, timeZone, clonable]),
+      renderingVersion: renderingVersionOf([
+        VERSION,
+        baseUrl,
+        webUrl,
+        cloneUrl,
+        sshUrl,
+        timeZone,
+        clonable,
+      ]),
     },
     mediaType: settings,
     rateLimit: { perHour: settings.rateLimit, pool },
@@ -108,8 +120,8 @@ async function startOnce(settings: ServiceSettings, logging: Log): Promise<Servi
     cloneSlots: { max: settings.maxClones },
     cloneTokens,
     trustedProxies: settings.trustedProxies ?? [],
-    probeOwnStore: ownStoreProbe(db, parts.blobs),
-    ...(parts.forge && { probeForge: parts.forge.probe }),
+    probeStoreOwner: storeOwnerProbe(db, dependencies.blobs),
+    ...(dependencies.forge && { probeForge: dependencies.forge.probe }),
     isWebhookAllowed: createAddressFilter(settings.webhookNetworks ?? []),
     version: VERSION,
     installedVersion: settings.installedVersion,
@@ -124,8 +136,12 @@ async function startOnce(settings: ServiceSettings, logging: Log): Promise<Servi
     throw explainListenError(error, settings.listen)
   })
   const concurrency = exporter ? settings.concurrency : 0
-  startHeartbeat(parts, { role: settings.role, concurrency, scratch: exporter?.scratch }, stack)
-  releaseMemoryOnce(parts, stack)
+  startHeartbeat(
+    dependencies,
+    { role: settings.role, concurrency, scratch: exporter?.scratch },
+    stack,
+  )
+  releaseMemoryOnce(dependencies, stack)
 
   const started = stack.move()
   return { address, stop: () => started.disposeAsync() }
@@ -151,14 +167,14 @@ function checkRole(settings: ServiceSettings): void {
   }
 }
 
-function openAuthenticator(stack: AsyncDisposableStack, parts: ProcessParts) {
-  const { db, now, log } = parts
+function openAuthenticator(stack: AsyncDisposableStack, dependencies: ProcessDependencies) {
+  const { db, now, log } = dependencies
   const authenticator = createAuthenticator({
     db,
     now,
-    forge: openForgeSignIn(parts),
+    forge: openForgeSignIn(dependencies),
     onExpired: (viewer, address) =>
-      recordAccess(parts, { ...viewerAsActor(viewer), address }, 'token.use_after_expiry', {
+      recordAccess(dependencies, { ...viewerAsActor(viewer), address }, 'token.use_after_expiry', {
         outcome: 'refused',
       }),
   })
@@ -180,7 +196,7 @@ function maxConnections(): number {
 }
 
 /** Returns a short hash of everything that the rendering depends on. It is part of every ETag. */
-const editionOf = (options: readonly string[]): string =>
+const renderingVersionOf = (options: readonly string[]): string =>
   hash('sha256', JSON.stringify(options), 'base64url').slice(0, 16)
 
 const READ_KEY_INTERVAL_MS = 10_000
@@ -190,7 +206,7 @@ type CloneSettings = Pick<ServiceSettings, 'baseUrl' | 'cloneUrl' | 'maxClones'>
 /** Returns the signer of clone tokens. Its key is read regularly, so that a replaced key takes effect without a restart. */
 export async function openCloneTokens(
   settings: CloneSettings,
-  { db, now, log, source }: ProcessParts,
+  { db, now, log, source }: ProcessDependencies,
   stack: AsyncDisposableStack,
 ): Promise<CloneTokens> {
   let key = await signingKey(db, 'clone-key')
@@ -219,16 +235,19 @@ interface OidcSettings extends OidcClientSettings {
 /** Opens the OpenID provider of `--oidc-issuer`, if there is one. Sends no request yet, since the provider may be unavailable. */
 export async function openOidc(
   settings: OidcSettings,
-  parts: OidcParts,
+  dependencies: OidcDependencies,
 ): Promise<OidcClient | undefined> {
   const { oidcIssuer, oidcClientId: clientId, oidcClientSecretFile: file } = settings
   if (oidcIssuer === undefined || clientId === undefined || file === undefined) return undefined
   const secret = await readSecret(file)
   if (await isReadableByAll(file))
-    parts.log.warn({ file }, 'every user of this machine can read the secret of the OpenID client')
+    dependencies.log.warn(
+      { file },
+      'every user of this machine can read the secret of the OpenID client',
+    )
   // Loaded on demand: most hosts have no OpenID provider.
   const { createOidcClient } = await import('./oidc-client.ts')
-  return createOidcClient(settings, { issuer: new URL(oidcIssuer), clientId, secret }, parts)
+  return createOidcClient(settings, { issuer: new URL(oidcIssuer), clientId, secret }, dependencies)
 }
 
 async function readSecret(file: string): Promise<string> {

@@ -1,5 +1,5 @@
+import { sweepOrphans } from '../exporter/blob-store-owner.ts'
 import { exportHandlers } from '../exporter/export-migration.ts'
-import { sweepOrphans } from '../exporter/own-store.ts'
 import { createScratch, sweepScratch } from '../exporter/scratch.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { offsetTimestamps } from '../http/rendering/rendering.ts'
@@ -16,11 +16,11 @@ import { startHeartbeat } from './heartbeat.ts'
 import { type HousekeepingSettings, SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
 import type { Log } from './log.ts'
 import {
-  openProcessParts,
-  type ProcessParts,
+  openProcessDependencies,
+  type ProcessDependencies,
   type ProcessSettings,
   releaseMemoryOnce,
-} from './process-parts.ts'
+} from './process-dependencies.ts'
 import { VERSION } from './version.ts'
 
 export interface ExporterSettings extends HousekeepingSettings {
@@ -31,13 +31,13 @@ export interface ExporterSettings extends HousekeepingSettings {
 }
 
 /** Starts the exporter of this process, its webhook deliveries and its housekeeping. */
-export async function startExporter(settings: ExporterSettings, shared: ProcessParts) {
+export async function startExporter(settings: ExporterSettings, shared: ProcessDependencies) {
   const { db, queue, now, log, isOnlyProcess, paths, source, onBlobError } = shared
   if (!source) throw new Error('an exporter needs --repositories')
-  const parts = { ...shared, source }
+  const dependencies = { ...shared, source }
   if (isOnlyProcess) {
     await releaseAllJobs(db, now())
-    await sweepOrphans(parts, 0)
+    await sweepOrphans(dependencies, 0)
   }
   await sweepScratch(paths.scratch, isOnlyProcess ? 0 : SCRATCH_TTL_MS)
   const scratch = await createScratch(paths.scratch)
@@ -49,7 +49,7 @@ export async function startExporter(settings: ExporterSettings, shared: ProcessP
     onBlobError,
   })
   const handlers = exportHandlers({
-    ...parts,
+    ...dependencies,
     segments,
     scratch: scratch.directory,
     archiveTtlMs: settings.archiveTtl,
@@ -65,8 +65,8 @@ export async function startExporter(settings: ExporterSettings, shared: ProcessP
       else log.error({ err, job }, 'job failed')
     },
   })
-  const deliveries = startDeliveries(settings, parts)
-  const housekeeping = startHousekeeping(settings, parts)
+  const deliveries = startDeliveries(settings, dependencies)
+  const housekeeping = startHousekeeping(settings, dependencies)
   async function stopAll(): Promise<void> {
     await Promise.all([housekeeping.stop(), deliveries.stop(), working.stop()])
     await segments.stop()
@@ -88,17 +88,20 @@ export async function startExporter(settings: ExporterSettings, shared: ProcessP
 const RESUME_PARKED_INTERVAL_MS = 60_000
 
 /** Starts the workers that deliver webhook events. They have their own queue, so that slow receivers do not delay exports. */
-function startDeliveries(settings: ExporterSettings, parts: ProcessParts): StartedWorker {
-  const { queue, log, addresses } = parts
+function startDeliveries(
+  settings: ExporterSettings,
+  dependencies: ProcessDependencies,
+): StartedWorker {
+  const { queue, log, addresses } = dependencies
   const migrationTime = offsetTimestamps(settings.timeZone)
   const deliveries = createDeliveries({
-    ...parts,
+    ...dependencies,
     send: {
       isAllowed: createAddressFilter(settings.webhookNetworks ?? []),
       resolve: createResolver(),
     },
     version: VERSION,
-    payloadOf: webhookPayload({ addresses, migrationTime, edition: '' }),
+    payloadOf: webhookPayload({ addresses, migrationTime, renderingVersion: '' }),
   })
   const working = queue.work(deliveries.handlers, {
     queue: 'webhooks',
@@ -125,11 +128,15 @@ export interface WorkerSettings extends ProcessSettings, ExporterSettings {}
 export function startWorker(settings: WorkerSettings, logging: Log): Promise<AsyncDisposableStack> {
   return retryWhileDatabaseIsDown(settings, logging.log, async () => {
     await using stack = new AsyncDisposableStack()
-    const parts = await openProcessParts(settings, logging, stack)
-    const { scratch, stop } = await startExporter(settings, parts)
+    const dependencies = await openProcessDependencies(settings, logging, stack)
+    const { scratch, stop } = await startExporter(settings, dependencies)
     stack.defer(stop)
-    startHeartbeat(parts, { role: 'worker', concurrency: settings.concurrency, scratch }, stack)
-    releaseMemoryOnce(parts, stack)
+    startHeartbeat(
+      dependencies,
+      { role: 'worker', concurrency: settings.concurrency, scratch },
+      stack,
+    )
+    releaseMemoryOnce(dependencies, stack)
     return stack.move()
   })
 }

@@ -171,7 +171,7 @@ export const options = {
     'number of repositories exported at the same time',
   ),
   syncInterval: lasting('5m', values.orZero(values.timerDuration)).about(
-    'how often the catalogue is synchronized, at least every 24d; 0: only at startup',
+    'how often the repository index is synchronized, at least every 24d; 0: only at startup',
   ),
   git: kind('FILE', values.nonEmpty).about('git program, version 2.30 or newer', {
     defaultValue: 'git',

@@ -1,10 +1,10 @@
 import type { Loss } from '../lib/findings.ts'
-import type { FactsByKind } from '../records/fact-kinds.ts'
+import type { RecordsByKind } from '../records/record-kinds.ts'
 import type { RepositoryName } from './source.ts'
 
 /**
- * Reads issues, pull requests, releases and the like of the repositories of a source. It returns facts in batches and stores nothing:
- * the caller stores the facts and passes them to the next read.
+ * Reads issues, pull requests, releases and the like of the repositories of a source. It returns records in batches and stores nothing:
+ * the caller stores the records and passes them to the next read.
  *
  * All methods reject with `HostUnavailable` if the caller should retry at its `dueAt`, and with `HostRequestFailed` if a retry does
  * not help. The messages of both can be shown to users.
@@ -33,8 +33,8 @@ export interface Discussions {
 }
 
 export interface FoundChanges {
-  /** The stamp of the last complete read if nothing has changed since, otherwise another string. The last batch of a read has its stamp. */
-  stamp: string
+  /** The change token of the last complete read if nothing has changed since, otherwise another string. The last batch of a read has its change token. */
+  changeToken: string
   /**
    * Reads what is not stored, in batches. The caller stores each batch with its cursor in one transaction before it requests the next, so
    * a process that dies loses one batch. Groups that are in no batch have not changed.
@@ -42,34 +42,34 @@ export interface FoundChanges {
   batches(): AsyncIterable<Batch>
 }
 
-/** Facts by kind, as archives group them. */
-export type Facts = { readonly [K in keyof FactsByKind]?: readonly FactsByKind[K][] }
+/** Records by kind, as archives group them. */
+export type RecordsOfGroup = { readonly [K in keyof RecordsByKind]?: readonly RecordsByKind[K][] }
 
 /**
- * Facts that are read together and replaced together: all about one issue or pull request (`issue/12`), one person (`user/ann`),
+ * Records that are read together and replaced together: all about one issue or pull request (`issue/12`), one person (`user/ann`),
  * `repository` with its labels and collaborators, `milestones`, `releases`, `protected_branches`.
  */
 export interface Group {
   /** Unique within a repository. */
   key: string
-  /** Changes with the facts. */
+  /** Changes with the records. */
   version: string
-  facts: Facts
-  /** The files that these facts refer to. `open` reads them. */
+  records: RecordsOfGroup
+  /** The files that these records refer to. `open` reads them. */
   files: readonly FileToFetch[]
   /** In the group `repository`: the access of the organization's teams. */
   teams?: readonly { slug: string; access: string }[]
   /** In the group of an owner: the slugs of teams that the viewer sees only at repositories that they have access to. */
   unlistedTeams?: readonly string[]
   /** What archives cannot represent, or what only its author may see. */
-  lost?: readonly Loss[]
+  losses?: readonly Loss[]
   /** In the group of an owner: sentences for the report about what the forge did not provide. */
   notes?: readonly string[]
   /** What the next read needs: `updated_at` of each comment, and when the issue was last read in full. */
   seen?: Readonly<Record<string, string>>
 }
 
-/** A file that a fact of kind `attachments` or `releases` refers to. */
+/** A file that a record of kind `attachments` or `releases` refers to. */
 export interface FileToFetch {
   /** Path in the archive, such as `attachments/{uuid}/{name}`. */
   file: string
@@ -100,9 +100,9 @@ export interface StoredGroups {
 export interface ReadState {
   /** Whether the read was completed. */
   isComplete: boolean
-  /** When the listing began, in epoch milliseconds. All facts are at least as new, unless the notes say otherwise. */
+  /** When the listing began, in epoch milliseconds. All records are at least as new, unless the notes say otherwise. */
   asOf: number
-  stamp: string
+  changeToken: string
   /** Sentences for the report about what the forge does not provide, or did not provide. */
   notes: readonly string[]
 }

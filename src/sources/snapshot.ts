@@ -81,7 +81,7 @@ export interface Examination {
   /** SHA-256 of everything that determines the snapshot: equal fingerprints mean equal content. */
   fingerprint: string
   /** Proves later, for `Source.isUnchanged`, that another examination would have the same result. Undefined if nothing can. */
-  stamp?: string | undefined
+  changeToken?: string | undefined
 }
 
 export interface SnapshotEntry {

@@ -8,8 +8,8 @@ export interface RepositoryName {
 
 /** A repository as a source lists it. */
 export interface FoundRepository extends RepositoryName {
-  /** Changes whenever the facts may have changed. Computing it takes no git process. */
-  stamp: string
+  /** Changes whenever the metadata may have changed. Computing it takes no git process. */
+  changeToken: string
   hasWiki: boolean
 }
 
@@ -29,8 +29,8 @@ export interface RefusedEntry {
 /** Returns how the service spells an owner's name that is given in any case; undefined for an unknown owner. */
 export type SpellingOf = (owner: string) => string | undefined
 
-/** Returns the stamp that a repository had when its facts were last read; undefined for an unknown repository. */
-export type LastStampOf = (repository: RepositoryName) => string | undefined
+/** Returns the change token that a repository had when its metadata was last read; undefined for an unknown repository. */
+export type LastChangeTokenOf = (repository: RepositoryName) => string | undefined
 
 export type ListedEntry =
   | { found: FoundRepository }
@@ -60,7 +60,7 @@ export const PERMISSIONS = ['read', 'triage', 'write', 'maintain', 'admin'] as c
 export type Permission = (typeof PERMISSIONS)[number]
 
 /** What a source knows about a repository, without ids and URLs of the API. Times are epoch milliseconds. */
-export interface SourceFacts {
+export interface SourceMetadata {
   description: string
   homepage: string | null
   private: boolean
@@ -68,7 +68,7 @@ export interface SourceFacts {
   sizeKib: number
   createdAt: number
   pushedAt: number
-  /** The newest time of pushed commits and of the files that hold the facts. */
+  /** The newest time of pushed commits and of the files that hold the metadata. */
   updatedAt: number
   /**
    * The commit that HEAD names, from whose tree language and licence were read. Null while the branch has no commit. Also null if the
@@ -105,8 +105,8 @@ export interface SourceFacts {
   denies?: ('nonFastForwards' | 'deletes')[]
 }
 
-/** Defaults of facts that git does not record. The operator can override them. */
-export const DEFAULT_FACTS = {
+/** Defaults of metadata that git does not record. The operator can override them. */
+export const DEFAULT_METADATA = {
   archived: false,
   disabled: false,
   isTemplate: false,
@@ -120,8 +120,11 @@ export const DEFAULT_FACTS = {
   deleteBranchOnMerge: false,
 }
 
-/** Facts from the last read that are expensive to read again: those of the same head commit, and the creation time. */
-export type PreviousFacts = Pick<SourceFacts, 'headCommit' | 'language' | 'license' | 'createdAt'>
+/** Metadata from the last read that is expensive to read again: that of the same head commit, and the creation time. */
+export type PreviousMetadata = Pick<
+  SourceMetadata,
+  'headCommit' | 'language' | 'license' | 'createdAt'
+>
 
 /** Which branches or tags of a repository to list. */
 export interface RefQuery {
@@ -182,17 +185,17 @@ export interface Source {
    * Lists all repositories, refused entries and members, in a fixed order. Called by every sync. If the source as a whole cannot be
    * read, it rejects instead of ending early, because repositories that are not listed count as deleted. Of owners whose names differ
    * only in case, the one with the known spelling is listed, otherwise the first; the others are refused. Repositories that still have
-   * their last stamp are listed faster; `readLastStamps` is called once, when the names of the accounts are up to date.
+   * their last change token are listed faster; `readLastChangeTokens` is called once, when the names of the accounts are up to date.
    */
   list(
     spellingOf?: SpellingOf,
-    readLastStamps?: () => Promise<LastStampOf>,
+    readLastChangeTokens?: () => Promise<LastChangeTokenOf>,
   ): AsyncIterable<ListedEntry>
   /**
    * Returns one repository as `list` does; undefined if it would not be listed. Called before a single repository is read again.
    * Ignores case, but prefers an owner with exactly this spelling. Rejects as `list` does.
    */
-  find(owner: string, name: string, lastStamp?: string): Promise<FoundRepository | undefined>
+  find(owner: string, name: string, lastChangeToken?: string): Promise<FoundRepository | undefined>
   /**
    * Returns why `find` does not return a repository that exists; undefined if it does not exist. Called to explain a missing
    * repository. A source that hides no repositories does not have this method.
@@ -200,12 +203,12 @@ export interface Source {
   whyHidden?(repository: RepositoryName): Promise<string | undefined>
   /** Returns one owner's members as `list` does; undefined if the source does not define them. */
   members(owner: string): Promise<ConfiguredMembers | undefined>
-  /** Reads the facts. Called by a sync for each new or changed stamp. `previous` are those of the last read. Rejects with Unreadable. */
-  facts(
+  /** Reads the metadata. Called by a sync for each new or changed change token. `previous` is that of the last read. Rejects with Unreadable. */
+  metadata(
     repository: FoundRepository,
-    previous?: PreviousFacts,
+    previous?: PreviousMetadata,
     signal?: AbortSignal,
-  ): Promise<SourceFacts>
+  ): Promise<SourceMetadata>
   /** Lists branches or tags as a clone would show them. Called for a request of the API. Rejects with Unreadable. */
   refs(repository: RepositoryName, query: RefQuery, signal: AbortSignal): Promise<RefPage>
   /** Returns the bytes by language, the largest first. Called for a request of the API. Rejects with Unreadable. */
@@ -218,9 +221,9 @@ export interface Source {
    */
   examine(repository: RepositoryName, signal: AbortSignal): Promise<Examination>
   /**
-   * Returns whether `examine` would return the same as when it returned this stamp. Much faster than `examine`. Rejects with Unreadable.
+   * Returns whether `examine` would return the same as when it returned this change token. Much faster than `examine`. Rejects with Unreadable.
    */
-  isUnchanged(repository: RepositoryName, stamp: string): Promise<boolean>
+  isUnchanged(repository: RepositoryName, changeToken: string): Promise<boolean>
   /**
    * Returns the warning that the report of a snapshot would have; null if it would have none. Called by preflights. More expensive
    * than `examine`. Rejects with Unreadable.

@@ -10,7 +10,7 @@ import {
   findDelivery,
   findEvent,
   MAX_KEPT,
-  readDeliveryTallies,
+  readDeliveryCounts,
   recordAttempt,
   sweepDeliveries,
 } from './delivery-store.ts'
@@ -44,7 +44,7 @@ onEachEngine('deliveries to webhooks', (engine, testOnSqlite) => {
       scene.work()
       await scene.settle()
       assert.deepEqual(receiver.received.map(({ path }) => path).sort(), ['/all', '/form'])
-      const payload = { event: 'migration', action: 'exported', facts: { migration: 7 } }
+      const payload = { event: 'migration', action: 'exported', subject: { migration: 7 } }
       const form = receiver.received.find(({ path }) => path === '/form')!
       assert.equal(form.headers['content-type'], 'application/x-www-form-urlencoded')
       assert.deepEqual(JSON.parse(new URLSearchParams(form.body).get('payload')!), payload)
@@ -65,7 +65,7 @@ onEachEngine('deliveries to webhooks', (engine, testOnSqlite) => {
       assert.deepEqual(known, {
         ...{ event: 'migration', action: 'exported', deliveredAt: NOON, isRedelivery: false },
         ...{ status: 'OK', statusCode: 200, state: 'delivered', nextAt: null },
-        facts: payload.facts,
+        subject: payload.subject,
       })
       assert.deepEqual((await scene.webhook(first)).lastDelivery, {
         ...{ at: NOON, status: 'OK', statusCode: 200 },
@@ -107,8 +107,8 @@ onEachEngine('deliveries to webhooks', (engine, testOnSqlite) => {
     const sent = receiver.received.map(({ headers, body }) => [headers['x-github-delivery'], body])
     assert.equal(new Set(sent.map(String)).size, 1)
     assert.ok((await scene.webhook(webhook)).isActive, 'a day of failures does not deactivate it')
-    const tallies = Object.fromEntries(await readDeliveryTallies(scene.db))
-    assert.deepEqual(tallies, { delivered: 0, failed: 10, given_up: 1 })
+    const outcomeCounts = Object.fromEntries(await readDeliveryCounts(scene.db))
+    assert.deepEqual(outcomeCounts, { delivered: 0, failed: 10, given_up: 1 })
     assert.deepEqual(scene.errors, [])
     assert.ok(!scene.logged.join().includes('soon changed'))
   })
@@ -136,13 +136,13 @@ onEachEngine('deliveries to webhooks', (engine, testOnSqlite) => {
     await scene.recordEnd(alice)
     await scene.advanceClock(DAY)
     assert.equal(receiver.received.length, before)
-    await editWebhook(scene.parts, disabled, (current) => ({
+    await editWebhook(scene.dependencies, disabled, (current) => ({
       ...current,
       events: ['migration.exported'],
     }))
     assert.equal((await scene.webhook(webhook)).disabledReason, disabled.disabledReason)
     receiver.respond = (response) => void response.end()
-    await editWebhook(scene.parts, disabled, (current) => ({ ...current, isActive: true }))
+    await editWebhook(scene.dependencies, disabled, (current) => ({ ...current, isActive: true }))
     await scene.recordEnd(alice)
     await scene.advanceClock(0)
     assert.equal(receiver.received.length, before + 1)
@@ -165,7 +165,7 @@ onEachEngine('deliveries to webhooks', (engine, testOnSqlite) => {
       receiver.respond = (response) => {
         fail = () => void response.writeHead(410).end()
       }
-      await pingWebhook(scene.parts, added, { sender: alice })
+      await pingWebhook(scene.dependencies, added, { sender: alice })
       await until('the request arrives', () => receiver.received.length > before)
       receiver.respond = (response) => void response.end()
       scene.clock.now += MINUTE
@@ -177,7 +177,7 @@ onEachEngine('deliveries to webhooks', (engine, testOnSqlite) => {
 
     await failFrom(NOON - 8 * DAY)
     const succeeded = await failAfter(async () => {
-      await pingWebhook(scene.parts, added, { sender: alice })
+      await pingWebhook(scene.dependencies, added, { sender: alice })
       await until(
         'the other ping has been sent',
         async () => (await scene.deliveries(added)).length > 0,
@@ -186,14 +186,14 @@ onEachEngine('deliveries to webhooks', (engine, testOnSqlite) => {
     assert.deepEqual([succeeded.isActive, succeeded.failingSince], [true, NOON])
 
     await failFrom(NOON - 8 * DAY)
-    const repaired = await failAfter(() => editWebhook(scene.parts, added, () => added))
+    const repaired = await failAfter(() => editWebhook(scene.dependencies, added, () => added))
     assert.deepEqual([repaired.isActive, repaired.failingSince], [true, null])
     assert.equal(repaired.lastDelivery?.at, NOON + MINUTE, 'it is still the last delivery')
 
     const before = (await scene.deliveries(added)).length
     const pinged = await failAfter(async () => {
-      await editWebhook(scene.parts, added, () => added)
-      await pingWebhook(scene.parts, added, { sender: alice })
+      await editWebhook(scene.dependencies, added, () => added)
+      await pingWebhook(scene.dependencies, added, { sender: alice })
       await until(
         'the other ping has been sent',
         async () => (await scene.deliveries(added)).length > before,
@@ -211,10 +211,10 @@ onEachEngine('deliveries to webhooks', (engine, testOnSqlite) => {
     scene.work()
     await scene.settle()
     const [first] = await scene.deliveries(webhook)
-    await redeliver(scene.parts, webhook, first!.eventId)
+    await redeliver(scene.dependencies, webhook, first!.eventId)
     await scene.settle()
     receiver.respond = (response) => void response.writeHead(500).end()
-    await redeliver(scene.parts, webhook, first!.eventId)
+    await redeliver(scene.dependencies, webhook, first!.eventId)
     await scene.settle()
     await scene.advanceClock(DAY)
     const [third, second] = await scene.deliveries(webhook)
@@ -237,7 +237,7 @@ onEachEngine('deliveries to webhooks', (engine, testOnSqlite) => {
       scene.work()
       await scene.settle()
       const [first] = await scene.deliveries(webhook)
-      await redeliver(scene.parts, webhook, first!.eventId)
+      await redeliver(scene.dependencies, webhook, first!.eventId)
       await scene.settle()
       assert.equal(receiver.received.length, 2)
       for (let hour = 0; hour < 48; hour++) await scene.advanceClock(HOUR)
@@ -256,7 +256,7 @@ onEachEngine('deliveries to webhooks', (engine, testOnSqlite) => {
       .select('id')
       .executeTakeFirstOrThrow()
     const sent = (await findEvent(scene.db, id))!
-    await redeliver(scene.parts, webhook, id)
+    await redeliver(scene.dependencies, webhook, id)
     const delivered = { state: 'delivered', attemptsLeft: 0, nextAt: scene.clock.now } as const
     assert.equal(await recordAttempt(scene.db, sent, delivered), false)
     scene.work()
@@ -346,7 +346,7 @@ onEachEngine('deliveries to webhooks', (engine, testOnSqlite) => {
     const receiver = await webhookReceiver(t)
     const webhook = await scene.addWebhook(alice, receiver.url)
     await scene.recordEnd(alice)
-    await removeWebhook(scene.parts, webhook)
+    await removeWebhook(scene.dependencies, webhook)
     scene.work()
     await scene.settle()
     assert.deepEqual(receiver.received, [])

@@ -4,22 +4,22 @@ import { type Db, lockRow } from '../db/database.ts'
 import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
 import { type Handlers, type Job, type Queue, RetryLater, type Run } from '../queue/queue.ts'
 import * as eventStore from './delivery-store.ts'
-import { insertDelivery, tallyDelivery, type WebhookEvent } from './delivery-store.ts'
+import { countDelivery, insertDelivery, type WebhookEvent } from './delivery-store.ts'
 import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './record-event.ts'
 import {
   type DeliveryOutcome,
-  type SendParts,
+  type SendDependencies,
   sendWebhook,
   type WebhookRequest,
 } from './send-webhook.ts'
 import { disableWebhook, recordLastDelivery, type Webhook, webhookById } from './webhook-store.ts'
 
-export interface DeliverParts {
+export interface DeliverDependencies {
   db: Db
   queue: Queue
   now: () => number
   log: { info(fields: object, message: string): void }
-  send: SendParts
+  send: SendDependencies
   /** The version of Godwit, sent to receivers. */
   version: string
   /** Returns the JSON to send. */
@@ -27,22 +27,27 @@ export interface DeliverParts {
 }
 
 /** Delivers recorded events at least once, always with the same id. `resumeParked` is called at the start and periodically. */
-export function createDeliveries(parts: DeliverParts) {
-  const parked = new ParkedEvents(parts)
+export function createDeliveries(dependencies: DeliverDependencies) {
+  const parked = new ParkedEvents(dependencies)
   const handlers: Handlers = {
     [DELIVER_WEBHOOK]: {
-      run: (job, run) => deliver(parts, parked, job, run),
+      run: (job, run) => deliver(dependencies, parked, job, run),
       async onGiveUp(tx, job) {
         await eventStore.dropEvent(tx, (job.payload as DeliverJob).eventId)
-        await tallyDelivery(tx, 'given_up')
+        await countDelivery(tx, 'given_up')
       },
     },
   }
   return { handlers, resumeParked: () => parked.resumeFromDatabase() }
 }
 
-async function deliver(parts: DeliverParts, parked: ParkedEvents, job: Job, run: Run) {
-  const { db, now } = parts
+async function deliver(
+  dependencies: DeliverDependencies,
+  parked: ParkedEvents,
+  job: Job,
+  run: Run,
+) {
+  const { db, now } = dependencies
   const { eventId, generation } = job.payload as DeliverJob
   const event = await eventStore.findEvent(db, eventId)
   const webhook = event && (await webhookById(db, event.webhookId))
@@ -63,20 +68,25 @@ async function deliver(parts: DeliverParts, parked: ParkedEvents, job: Job, run:
     return parked.afterParking(webhook.id, slot)
   }
   try {
-    await send(parts, event, webhook, run)
+    await send(dependencies, event, webhook, run)
   } finally {
     leave()
     await parked.resumeNext()
   }
 }
 
-async function send(parts: DeliverParts, event: WebhookEvent, webhook: Webhook, run: Run) {
-  const payload = event.payload ?? JSON.stringify(parts.payloadOf(event, webhook))
-  if (event.payload === null) await eventStore.storePayload(parts.db, event, payload)
-  const request = webhookRequest(webhook, event, payload, parts.version)
-  const deliveredAt = parts.now()
-  const outcome = await sendWebhook(request, parts.send, run.signal)
-  const result = resultOf(event, outcome, parts.now())
+async function send(
+  dependencies: DeliverDependencies,
+  event: WebhookEvent,
+  webhook: Webhook,
+  run: Run,
+) {
+  const payload = event.payload ?? JSON.stringify(dependencies.payloadOf(event, webhook))
+  if (event.payload === null) await eventStore.storePayload(dependencies.db, event, payload)
+  const request = webhookRequest(webhook, event, payload, dependencies.version)
+  const deliveredAt = dependencies.now()
+  const outcome = await sendWebhook(request, dependencies.send, run.signal)
+  const result = resultOf(event, outcome, dependencies.now())
   await run.finish(async (tx) => {
     // A redelivery locks the webhook before the event, so the other order could deadlock.
     await lockRow(tx, 'webhooks', webhook.id)
@@ -90,11 +100,11 @@ async function send(parts: DeliverParts, event: WebhookEvent, webhook: Webhook, 
       ...outcome,
     })
     if (!(await eventStore.recordAttempt(tx, event, result))) return
-    await recordResult(parts, tx, webhook, { outcome, state: result.state, deliveredAt })
+    await recordResult(dependencies, tx, webhook, { outcome, state: result.state, deliveredAt })
     const job = { eventId: event.id, generation: event.generation }
-    if (result.state === 'waiting') await enqueueDelivery(parts.queue, tx, webhook, job)
+    if (result.state === 'waiting') await enqueueDelivery(dependencies.queue, tx, webhook, job)
   })
-  logDelivery(parts.log, webhook, event, outcome)
+  logDelivery(dependencies.log, webhook, event, outcome)
 }
 
 function resultOf(event: WebhookEvent, { isDelivered }: DeliveryOutcome, now: number) {
@@ -106,18 +116,18 @@ function resultOf(event: WebhookEvent, { isDelivered }: DeliveryOutcome, now: nu
 }
 
 async function recordResult(
-  { now }: DeliverParts,
+  { now }: DeliverDependencies,
   tx: Db,
   webhook: Webhook,
   attempt: { outcome: DeliveryOutcome; state: WebhookEvent['state']; deliveredAt: number },
 ): Promise<void> {
   const { outcome, state, deliveredAt } = attempt
   const { isDelivered, status, statusCode } = outcome
-  await tallyDelivery(tx, isDelivered ? 'delivered' : 'failed')
+  await countDelivery(tx, isDelivered ? 'delivered' : 'failed')
   const last = { at: deliveredAt, isDelivered, status, statusCode }
   const since = await recordLastDelivery(tx, webhook, last)
   if (state !== 'given_up') return
-  await tallyDelivery(tx, 'given_up')
+  await countDelivery(tx, 'given_up')
   if (since === null || now() - since < eventStore.DISABLED_AFTER_MS) return
   const day = new Date(since).toISOString().slice(0, 10)
   await disableWebhook(tx, webhook, `no delivery has succeeded since ${day}: ${status}`, now())
@@ -125,7 +135,7 @@ async function recordResult(
 
 /** Logs the host but never the URL, which may be as good as a password. */
 function logDelivery(
-  log: DeliverParts['log'],
+  log: DeliverDependencies['log'],
   { id, owner, url }: Webhook,
   { guid, event, action, attempts }: WebhookEvent,
   { isDelivered, status, statusCode, durationMs }: DeliveryOutcome,
@@ -177,15 +187,15 @@ const IS_PARKED = sql<boolean>`parked = 1`
  * many there are. When a delivery ends, the next webhook within the limits gets a job for its oldest parked event.
  */
 export class ParkedEvents {
-  readonly #parts: { db: Db; queue: Queue }
+  readonly #dependencies: { db: Db; queue: Queue }
   readonly #running = new Set<DeliverySlot>()
   /** Webhooks that may have parked events, by id; the one served last is at the end. */
   readonly #waiting = new Map<number, DeliverySlot>()
   /** The number of deliveries that have ended. */
   #ended = 0
 
-  constructor(parts: { db: Db; queue: Queue }) {
-    this.#parts = parts
+  constructor(dependencies: { db: Db; queue: Queue }) {
+    this.#dependencies = dependencies
   }
 
   /** Begins a delivery. Returns a function to call at its end, or undefined if a limit is reached. */
@@ -237,7 +247,7 @@ export class ParkedEvents {
    * many events as this process can send at once. Called at the start and periodically.
    */
   async resumeFromDatabase(): Promise<void> {
-    const rows = await this.#parts.db
+    const rows = await this.#dependencies.db
       .selectFrom('webhooks')
       .select(['id', 'owner_id', 'failing_since'])
       .where('id', 'in', (eb) =>
@@ -251,7 +261,7 @@ export class ParkedEvents {
 
   /** Returns false if the webhook has no parked event. */
   #resumeOldest(webhookId: number): Promise<boolean> {
-    const { db, queue } = this.#parts
+    const { db, queue } = this.#dependencies
     return db.transaction().execute(async (tx) => {
       const parked = tx.selectFrom('webhook_events').select('id').where(IS_PARKED)
       const oldest = parked.where('webhook_id', '=', webhookId).orderBy('id').limit(1)

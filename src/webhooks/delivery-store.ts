@@ -14,15 +14,15 @@ export type WebhookEvent = NonNullable<Awaited<ReturnType<typeof findEvent>>>
 export async function findEvent(db: Db, id: number) {
   const row = await db
     .selectFrom('webhook_events')
-    .select(['id', 'guid', 'webhook_id as webhookId', 'event', 'action', 'facts', 'payload'])
+    .select(['id', 'guid', 'webhook_id as webhookId', 'event', 'action', 'subject', 'payload'])
     .select(['state', 'generation', 'attempts', 'attempts_left as attemptsLeft'])
     .select('next_at as nextAt')
     .$narrowType<{ event: DeliveredEvent['event']; state: EventState }>()
     .where('id', '=', id)
     .executeTakeFirst()
   /** The subject of the event when it occurred, as plain JSON. */
-  const facts: unknown = row && JSON.parse(row.facts)
-  return row && { ...row, facts }
+  const subject: unknown = row && JSON.parse(row.subject)
+  return row && { ...row, subject }
 }
 
 /** Called before the first attempt, so that all attempts send the same payload. */
@@ -86,7 +86,7 @@ export interface ReceivedResponse {
   body: string
 }
 
-type FieldOfEvent = 'guid' | 'event' | 'action' | 'state' | 'nextAt' | 'facts' | 'payload'
+type FieldOfEvent = 'guid' | 'event' | 'action' | 'state' | 'nextAt' | 'subject' | 'payload'
 
 type NewDelivery = Omit<FullDelivery, 'id' | FieldOfEvent> & { webhookId: number }
 
@@ -145,7 +145,7 @@ function deliveriesOf(db: Db, webhookId: number) {
     .innerJoin('webhook_events', 'webhook_events.id', 'event_id')
     .select(['webhook_deliveries.id', 'event_id as eventId', 'delivered_at as deliveredAt'])
     .select(['redelivery', 'duration_ms as durationMs', 'status', 'status_code as statusCode'])
-    .select(['guid', 'event', 'action', 'state', 'next_at as nextAt', 'facts'])
+    .select(['guid', 'event', 'action', 'state', 'next_at as nextAt', 'subject'])
     .$narrowType<{ event: DeliveredEvent['event']; state: EventState }>()
     .where('webhook_deliveries.webhook_id', '=', webhookId)
 }
@@ -156,26 +156,26 @@ type DeliveryRow = Awaited<ReturnType<ReturnType<typeof deliveriesOf>['execute']
 const deliveryOf = ({ redelivery, ...row }: DeliveryRow) => ({
   ...row,
   /** The subject of the event when it occurred, as plain JSON. */
-  facts: JSON.parse(row.facts) as unknown,
+  subject: JSON.parse(row.subject) as unknown,
   isRedelivery: redelivery === 1,
   /** The time of the next attempt, if there is one. */
   nextAt: row.state === 'waiting' ? row.nextAt : null,
 })
 
 /** `delivered` and `failed` count attempts, `given_up` counts events. */
-type DeliveryTally = 'delivered' | 'failed' | 'given_up'
+type CountedDelivery = 'delivered' | 'failed' | 'given_up'
 
 /** Called in the transaction that writes the outcome. */
-export async function tallyDelivery(tx: Db, outcome: DeliveryTally): Promise<void> {
+export async function countDelivery(tx: Db, outcome: CountedDelivery): Promise<void> {
   await tx
-    .updateTable('webhook_tallies')
+    .updateTable('delivery_counts')
     .set((eb) => ({ count: eb('count', '+', 1) }))
     .where('outcome', '=', outcome)
     .execute()
 }
 
-export async function readDeliveryTallies(db: Db): Promise<Map<string, number>> {
-  const rows = await db.selectFrom('webhook_tallies').selectAll().execute()
+export async function readDeliveryCounts(db: Db): Promise<Map<string, number>> {
+  const rows = await db.selectFrom('delivery_counts').selectAll().execute()
   return new Map(rows.map(({ outcome, count }) => [outcome, count]))
 }
 

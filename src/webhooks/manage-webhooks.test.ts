@@ -11,34 +11,34 @@ import { MAX_WAITING } from './record-event.ts'
 import type { Webhook } from './webhook-store.ts'
 
 async function scene(t: TestContext, engine: Engine) {
-  const { addWebhook, createAccount, parts } = await webhookScene(t, engine)
+  const { addWebhook, createAccount, dependencies } = await webhookScene(t, engine)
   const webhook = await addWebhook(await createAccount('alice'), 'https://old.example.com')
-  return { parts, webhook }
+  return { dependencies, webhook }
 }
 
 onEachEngine('changes of a webhook', (engine) => {
   test('of two changes at the same time neither is lost', async (t) => {
-    const { parts, webhook } = await scene(t, engine)
+    const { dependencies, webhook } = await scene(t, engine)
     const changes: Partial<Webhook>[] = [{ isActive: false }, { url: 'https://new.example.com' }]
     const edits = changes.map((change) =>
-      editWebhook(parts, webhook, (current) => ({ ...current, ...change })),
+      editWebhook(dependencies, webhook, (current) => ({ ...current, ...change })),
     )
     await Promise.all(edits)
-    const { url, isActive } = await editWebhook(parts, webhook, (current) => current)
+    const { url, isActive } = await editWebhook(dependencies, webhook, (current) => current)
     assert.deepEqual({ url, isActive }, { url: 'https://new.example.com', isActive: false })
   })
 
   test('a webhook that was removed meanwhile cannot be changed', async (t) => {
-    const { parts, webhook } = await scene(t, engine)
-    await removeWebhook(parts, webhook)
-    const change = editWebhook(parts, webhook, (current) => current)
+    const { dependencies, webhook } = await scene(t, engine)
+    await removeWebhook(dependencies, webhook)
+    const change = editWebhook(dependencies, webhook, (current) => current)
     await assert.rejects(change, NotFound)
   })
 })
 
 test('two redeliveries at the same time cannot exceed the limit of waiting events', async (t) => {
-  const { addWebhook, createAccount, parts, recordEnd } = await webhookScene(t, 'postgres')
-  const { db } = parts
+  const { addWebhook, createAccount, dependencies, recordEnd } = await webhookScene(t, 'postgres')
+  const { db } = dependencies
   const alice = await createAccount('alice')
   const webhook = await addWebhook(alice, 'https://receiver.test')
   const events = () => db.selectFrom('webhook_events')
@@ -49,9 +49,9 @@ test('two redeliveries at the same time cannot exceed the limit of waiting event
   await giveUp.where('id', 'in', [first, second]).execute()
 
   let other: Promise<unknown> = Promise.resolve()
-  await redeliver(parts, webhook, first, async () => {
+  await redeliver(dependencies, webhook, first, async () => {
     let hasEnded = false
-    other = redeliver(parts, webhook, second)
+    other = redeliver(dependencies, webhook, second)
       .catch((error: unknown) => error)
       .finally(() => (hasEnded = true))
     await until('the other redelivery has ended or waits for a lock', async () => {

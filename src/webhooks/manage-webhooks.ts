@@ -6,7 +6,7 @@ import * as events from './record-event.ts'
 import type { Webhook, WebhookSettings } from './webhook-store.ts'
 import * as webhookStore from './webhook-store.ts'
 
-type ManageParts = { db: Db; queue: Queue; now: () => number }
+type ManageDependencies = { db: Db; queue: Queue; now: () => number }
 
 /** The maximum for one account or organization. */
 const MAX_WEBHOOKS = 20
@@ -15,25 +15,25 @@ const MAX_WEBHOOKS = 20
 export const MAX_PINGS_PER_HOUR = 60
 const HOUR = 3_600_000
 
-export type PingFacts = { sender: Account }
+export type PingSubject = { sender: Account }
 
 const limitReached = (message: string) => new InvalidRequest([{ code: 'custom', message }])
 
 /** Adds a webhook, and sends it a ping if it is active. Throws InvalidRequest if the owner has too many already. */
 export async function addWebhook(
-  parts: ManageParts,
+  dependencies: ManageDependencies,
   scope: Scope,
   settings: WebhookSettings,
-  ping: PingFacts,
+  ping: PingSubject,
   alsoWrite?: AlsoWrite<[Webhook]>,
 ): Promise<Webhook> {
-  const { db, queue, now } = parts
+  const { db, queue, now } = dependencies
   const added = await db.transaction().execute(async (tx) => {
     await lockRow(tx, 'accounts', scope.owner.id)
     if ((await webhookStore.listWebhooks(tx, scope)).length >= MAX_WEBHOOKS)
       throw limitReached(`There are ${MAX_WEBHOOKS} webhooks already.`)
     const webhook = await webhookStore.insertWebhook(tx, scope, settings, now())
-    if (settings.isActive) await sendPing(parts, tx, webhook, ping)
+    if (settings.isActive) await sendPing(dependencies, tx, webhook, ping)
     await alsoWrite?.(tx, webhook)
     return webhook
   })
@@ -46,7 +46,7 @@ export async function addWebhook(
  * webhook was removed meanwhile.
  */
 export async function editWebhook(
-  { db, now }: ManageParts,
+  { db, now }: ManageDependencies,
   { id }: Webhook,
   change: (current: Webhook) => WebhookSettings,
   alsoWrite?: AlsoWrite<[Webhook]>,
@@ -64,7 +64,7 @@ export async function editWebhook(
 
 /** Removes the webhook with its events and deliveries, and stops deliveries that are running. */
 export async function removeWebhook(
-  { db, queue }: ManageParts,
+  { db, queue }: ManageDependencies,
   webhook: Webhook,
   alsoWrite?: AlsoWrite,
 ): Promise<void> {
@@ -79,24 +79,29 @@ export async function removeWebhook(
 
 /** Throws InvalidRequest if the webhook had too many pings lately, or too many of its events are waiting. */
 export async function pingWebhook(
-  parts: ManageParts,
+  dependencies: ManageDependencies,
   webhook: Webhook,
-  ping: PingFacts,
+  ping: PingSubject,
   alsoWrite?: AlsoWrite,
 ): Promise<void> {
-  await parts.db.transaction().execute(async (tx) => {
+  await dependencies.db.transaction().execute(async (tx) => {
     await lockRow(tx, 'webhooks', webhook.id)
     await requireFewWaiting(tx, webhook)
-    await requireFewPings(tx, webhook, parts.now())
-    await sendPing(parts, tx, webhook, ping)
+    await requireFewPings(tx, webhook, dependencies.now())
+    await sendPing(dependencies, tx, webhook, ping)
     await alsoWrite?.(tx)
   })
-  parts.queue.wake('webhooks')
+  dependencies.queue.wake('webhooks')
 }
 
 /** A ping has one attempt, because the person who sent it sees the result. */
-const sendPing = (parts: ManageParts, tx: Db, webhook: Webhook, facts: PingFacts): Promise<void> =>
-  events.enqueueWebhookEvent(parts, tx, webhook, { event: 'ping', action: null, facts }, 1)
+const sendPing = (
+  dependencies: ManageDependencies,
+  tx: Db,
+  webhook: Webhook,
+  subject: PingSubject,
+): Promise<void> =>
+  events.enqueueWebhookEvent(dependencies, tx, webhook, { event: 'ping', action: null, subject }, 1)
 
 async function requireFewWaiting(tx: Db, webhook: Webhook): Promise<void> {
   if (await events.mayEnqueueEvent(tx, webhook)) return
@@ -125,7 +130,7 @@ async function requireFewPings(tx: Db, { id }: Webhook, now: number): Promise<vo
  * attempt. Throws InvalidRequest if too many events are waiting.
  */
 export async function redeliver(
-  { db, queue, now }: ManageParts,
+  { db, queue, now }: ManageDependencies,
   webhook: Webhook,
   eventId: number,
   alsoWrite?: AlsoWrite,

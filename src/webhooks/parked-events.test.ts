@@ -41,7 +41,7 @@ async function stalledScene(t: TestContext, scene: Scene, events: number) {
 /** Inserts events that are parked already. */
 async function addParked({ db }: Scene, webhook: Webhook, count: number): Promise<void> {
   const rows = Array.from({ length: count }, (_, n) => ({
-    ...{ guid: `parked-${n}`, webhook_id: webhook.id, event: 'ping', action: null, facts: '{}' },
+    ...{ guid: `parked-${n}`, webhook_id: webhook.id, event: 'ping', action: null, subject: '{}' },
     ...{ payload: null, state: 'waiting', generation: 1, attempts: 0, attempts_left: 1, parked: 1 },
     ...{ next_at: NOON, created_at: NOON },
   }))
@@ -120,7 +120,7 @@ onEachEngine('parked deliveries', (engine, testOnSqlite) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.createAccount('alice')
     const webhook = await scene.addWebhook(alice, 'https://receiver.test/')
-    const ping = () => pingWebhook(scene.parts, webhook, { sender: alice })
+    const ping = () => pingWebhook(scene.dependencies, webhook, { sender: alice })
     for (let n = 0; n < MAX_PINGS_PER_HOUR; n++) await ping()
     const events = () => scene.db.selectFrom('webhook_events').selectAll().orderBy('id').execute()
     const before = await events()
@@ -138,7 +138,7 @@ onEachEngine('parked deliveries', (engine, testOnSqlite) => {
       '500 events of this webhook are waiting to be delivered already. Try again later.',
     )
     await assert.rejects(ping(), full)
-    await assert.rejects(redeliver(scene.parts, webhook, before[0]!.id), full)
+    await assert.rejects(redeliver(scene.dependencies, webhook, before[0]!.id), full)
     await scene.recordEnd(alice, 'exported')
     const [listed, ...others] = await scene.deliveries(webhook)
     assert.deepEqual(others, [])
@@ -147,7 +147,7 @@ onEachEngine('parked deliveries', (engine, testOnSqlite) => {
       ['Not sent: 500 events are waiting already', 0, 'given_up', 'exported'],
     )
     await scene.db.deleteFrom('webhook_events').where('event', '=', 'ping').execute()
-    await redeliver(scene.parts, webhook, listed!.eventId)
+    await redeliver(scene.dependencies, webhook, listed!.eventId)
     assert.equal((await events())[0]!.state, 'waiting')
   })
 })

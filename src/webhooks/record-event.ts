@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
-import { insertDelivery, MAX_ATTEMPTS, tallyDelivery } from './delivery-store.ts'
+import { countDelivery, insertDelivery, MAX_ATTEMPTS } from './delivery-store.ts'
 import { type DeliveredEvent, isSubscribed, listWebhooks, type Webhook } from './webhook-store.ts'
 
 /** The kind of the jobs. The queue may hold such jobs during an upgrade: if this is renamed, the old name needs a handler, too. */
@@ -16,17 +16,17 @@ export const batchOfWebhook = ({ id }: Pick<Webhook, 'id'>): string => `webhook 
 
 interface NewEvent extends DeliveredEvent {
   /** The subject of the event as it is now, as plain JSON. */
-  facts: unknown
+  subject: unknown
 }
 
-type RecordParts = { queue: Queue; now: () => number }
+type RecordDependencies = { queue: Queue; now: () => number }
 
 /**
  * Records an event for the subscribed webhooks of the owner, in the transaction that causes it. It will be delivered even if the process
  * dies afterwards.
  */
 export async function recordEvent(
-  parts: RecordParts,
+  dependencies: RecordDependencies,
   tx: Db,
   scope: Scope,
   describe: () => Promise<NewEvent>,
@@ -36,7 +36,7 @@ export async function recordEvent(
   const event = await describe()
   for (const webhook of webhooks)
     if (isSubscribed(webhook, event))
-      await enqueueWebhookEvent(parts, tx, webhook, event, MAX_ATTEMPTS)
+      await enqueueWebhookEvent(dependencies, tx, webhook, event, MAX_ATTEMPTS)
 }
 
 /** The maximum number of waiting events of one webhook. */
@@ -59,10 +59,10 @@ export async function mayEnqueueEvent(db: Db, { id }: Pick<Webhook, 'id'>): Prom
  * shows that, and the event can be redelivered.
  */
 export async function enqueueWebhookEvent(
-  { queue, now }: RecordParts,
+  { queue, now }: RecordDependencies,
   tx: Db,
   webhook: Webhook,
-  { event, action, facts }: NewEvent,
+  { event, action, subject }: NewEvent,
   attempts: number,
 ): Promise<void> {
   const at = now()
@@ -74,7 +74,7 @@ export async function enqueueWebhookEvent(
       webhook_id: webhook.id,
       event,
       action,
-      facts: JSON.stringify(facts),
+      subject: JSON.stringify(subject),
       state: isEnqueued ? 'waiting' : 'given_up',
       generation: 1,
       attempts: 0,
@@ -94,7 +94,7 @@ export async function enqueueWebhookEvent(
     ...{ status: `Not sent: ${MAX_WAITING} events are waiting already`, statusCode: 0 },
     ...{ url: webhook.url, requestHeaders: {}, response: null },
   })
-  await tallyDelivery(tx, 'given_up')
+  await countDelivery(tx, 'given_up')
 }
 
 export const enqueueDelivery = (

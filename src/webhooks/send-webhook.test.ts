@@ -8,17 +8,17 @@ import { nameServer } from '../../test/support/name-server.ts'
 import { listen, webhookReceiver } from '../../test/support/webhook-receiver.ts'
 import { createAddressFilter } from '../lib/outgoing-requests/address-filter.ts'
 import { createResolver } from '../lib/outgoing-requests/resolve-host.ts'
-import { type SendParts, sendWebhook } from './send-webhook.ts'
+import { type SendDependencies, sendWebhook } from './send-webhook.ts'
 
-const local: SendParts = {
+const local: SendDependencies = {
   isAllowed: createAddressFilter(['127.0.0.0/8']),
   resolve: createResolver(),
 }
 const never = new AbortController().signal
 
-function send(url: string, parts: Partial<SendParts> = {}) {
+function send(url: string, dependencies: Partial<SendDependencies> = {}) {
   const headers = { 'content-type': 'application/json', 'x-github-event': 'ping' }
-  return sendWebhook({ url, headers, body: '{"a":"é"}' }, { ...local, ...parts }, never)
+  return sendWebhook({ url, headers, body: '{"a":"é"}' }, { ...local, ...dependencies }, never)
 }
 
 /** Starts a server that sends raw bytes instead of valid HTTP. */
@@ -190,11 +190,11 @@ async function twoReceivers(t: TestContext) {
 test('the connection does not look up the name a second time', async (t) => {
   const { allowed, refused, port } = await twoReceivers(t)
   const names = await nameServer(t, (_name, ordinal) => (ordinal === 1 ? [ALLOWED] : ['127.0.0.1']))
-  const parts = {
+  const dependencies = {
     isAllowed: createAddressFilter([ALLOWED]),
     resolve: createResolver({ servers: [names.address] }),
   }
-  const first = await send(`http://hook.test:${port}/`, parts)
+  const first = await send(`http://hook.test:${port}/`, dependencies)
   assert.equal(first.status, 'OK')
   assert.equal(allowed.received.length, 1)
   assert.deepEqual(
@@ -202,7 +202,7 @@ test('the connection does not look up the name a second time', async (t) => {
     ['A hook.test', 'AAAA hook.test'],
     'the name is looked up once',
   )
-  const second = await send(`http://hook.test:${port}/`, parts)
+  const second = await send(`http://hook.test:${port}/`, dependencies)
   assert.match(second.status, /network that is not allowed/)
   assert.deepEqual(refused.received, [])
 })

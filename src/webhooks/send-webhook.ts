@@ -11,7 +11,7 @@ import type { ReceivedResponse } from './delivery-store.ts'
 
 export type WebhookRequest = { url: string; headers: Record<string, string>; body: string }
 
-export interface SendParts {
+export interface SendDependencies {
   isAllowed: IsAddressAllowed
   resolve: Resolve
   /** Trusted certificates, if not those of the machine. */
@@ -39,7 +39,12 @@ const MAX_STORED_HEADER_LENGTH = 500
  */
 export async function sendWebhook(
   request: WebhookRequest,
-  { timeoutMs = TIMEOUT_MS, connectTimeoutMs = CONNECT_TIMEOUT_MS, ca, ...addresses }: SendParts,
+  {
+    timeoutMs = TIMEOUT_MS,
+    connectTimeoutMs = CONNECT_TIMEOUT_MS,
+    ca,
+    ...addresses
+  }: SendDependencies,
   signal: AbortSignal,
 ) {
   const startedAt = performance.now()

@@ -26,7 +26,7 @@ const totalsSchema = S.object({
   ),
   bytes_done: S.count.describe(SIZE),
   bytes_expected: S.count.describe(
-    'Estimated from the catalogue until the repositories have been examined. Excludes skipped and failed ones.',
+    'Estimated from the repository index until the repositories have been examined. Excludes skipped and failed ones.',
   ),
   bytes_per_second: S.countOrNull.describe(
     'Average since the first git data was written, excluding reused repositories. Null before that, and below 1 kB/s.',
@@ -73,7 +73,7 @@ export const repositoryProgressSchema = S.described(
     ),
     bytes_done: S.count.describe(SIZE),
     bytes_expected: S.count.describe(
-      'Estimated from the catalogue until the repository has been examined.',
+      'Estimated from the repository index until the repository has been examined.',
     ),
     reused: S.boolean.describe('Unchanged since an earlier export, which was reused.'),
     reason: S.stringOrNull.describe('Why it was skipped or failed.'),

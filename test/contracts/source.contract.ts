@@ -69,77 +69,80 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
       }
     })
 
-    test('a stamp stays the same until a push', async () => {
+    test('a change token stays the same until a push', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' } })
       await host.add('alice/other', { files: { 'a.txt': 'a' } })
       const site = await findRepository('alice/site')
       const other = await findRepository('alice/other')
-      // A stamp may get a list of files after its digest when the last change is some seconds old.
-      const digestOf = ({ stamp }: FoundRepository) => stamp.split(/[:~]/, 1)[0]
+      // A change token may get a list of files after its digest when the last change is some seconds old.
+      const digestOf = ({ changeToken }: FoundRepository) => changeToken.split(/[:~]/, 1)[0]
       assert.equal(digestOf(await findRepository('alice/site')), digestOf(site))
       await host.push('alice/site', { 'a.txt': 'b' })
       assert.notEqual(digestOf(await findRepository('alice/site')), digestOf(site))
       assert.equal(digestOf(await findRepository('alice/other')), digestOf(other))
     })
 
-    test('reads the facts of a repository', async () => {
+    test('reads the metadata of a repository', async () => {
       await host.add('alice/site', {
         files: { 'main.py': 'print("hello")\n' },
         description: 'A site',
         public: true,
       })
-      const facts = await source.facts(await findRepository('alice/site'))
-      assert.equal(facts.description, 'A site')
-      assert.equal(facts.private, false)
-      assert.equal(facts.language, 'Python')
-      assert.match(facts.headCommit ?? '', /^[0-9a-f]{40,64}$/)
-      assert.ok(facts.createdAt <= facts.pushedAt && facts.pushedAt <= facts.updatedAt)
-      assert.ok(facts.sizeKib > 0)
+      const metadata = await source.metadata(await findRepository('alice/site'))
+      assert.equal(metadata.description, 'A site')
+      assert.equal(metadata.private, false)
+      assert.equal(metadata.language, 'Python')
+      assert.match(metadata.headCommit ?? '', /^[0-9a-f]{40,64}$/)
+      assert.ok(metadata.createdAt <= metadata.pushedAt && metadata.pushedAt <= metadata.updatedAt)
+      assert.ok(metadata.sizeKib > 0)
     })
 
     test('an empty repository is private and has a default branch without a commit', async () => {
       await host.add('alice/empty')
-      const facts = await source.facts(await findRepository('alice/empty'))
-      assert.equal(facts.private, true)
-      assert.equal(facts.description, '')
-      assert.notEqual(facts.defaultBranch, '')
-      assert.deepEqual([facts.headCommit, facts.language, facts.license], [null, null, null])
-      assert.equal(facts.pushedAt, facts.createdAt)
+      const metadata = await source.metadata(await findRepository('alice/empty'))
+      assert.equal(metadata.private, true)
+      assert.equal(metadata.description, '')
+      assert.notEqual(metadata.defaultBranch, '')
+      assert.deepEqual(
+        [metadata.headCommit, metadata.language, metadata.license],
+        [null, null, null],
+      )
+      assert.equal(metadata.pushedAt, metadata.createdAt)
     })
 
-    test('keeps the known facts while HEAD is the same, and reads again when it has moved', async () => {
+    test('keeps the known metadata while HEAD is the same, and reads again when it has moved', async () => {
       await host.add('alice/site', { files: { 'main.py': 'print(1)\n' } })
-      const fresh = await source.facts(await findRepository('alice/site'))
+      const fresh = await source.metadata(await findRepository('alice/site'))
       const known = { ...fresh, language: 'Invented', license: 'Invented-1.0', createdAt: 1000 }
-      const again = await source.facts(await findRepository('alice/site'), known)
+      const again = await source.metadata(await findRepository('alice/site'), known)
       assert.deepEqual(
         [again.language, again.license, again.createdAt],
         ['Invented', 'Invented-1.0', 1000],
       )
       await host.push('alice/site', { 'main.rb': 'puts 1\n'.repeat(100) })
-      const moved = await source.facts(await findRepository('alice/site'), known)
+      const moved = await source.metadata(await findRepository('alice/site'), known)
       assert.deepEqual([moved.language, moved.license, moved.createdAt], ['Ruby', null, 1000])
     })
 
-    test('an unreadable repository is listed, and its facts fail with a reason without a path', async () => {
+    test('an unreadable repository is listed, and its metadata fails with a reason without a path', async () => {
       await host.add('alice/broken', { files: { 'a.txt': 'a' } })
       await host.add('alice/intact', { files: { 'a.txt': 'a' } })
       await host.damage('alice/broken')
       const broken = await findRepository('alice/broken')
-      await assert.rejects(source.facts(broken), (error) => {
+      await assert.rejects(source.metadata(broken), (error) => {
         assert.ok(error instanceof Unreadable)
         assert.notEqual(error.message, '')
         assert.ok(!error.message.includes(tmpdir()), error.message)
         return true
       })
-      assert.ok(await source.facts(await findRepository('alice/intact')))
+      assert.ok(await source.metadata(await findRepository('alice/intact')))
     })
 
     test('a removed repository is unreadable, not found and not listed', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' } })
       const site = await findRepository('alice/site')
       await host.destroy('alice/site')
-      await assert.rejects(source.facts(site), Unreadable)
+      await assert.rejects(source.metadata(site), Unreadable)
       await assert.rejects(source.reconcileLock(site, locked), Unreadable)
       assert.equal(await source.find('alice', 'site'), undefined)
       assert.deepEqual(await Array.fromAsync(source.list()), [])
@@ -148,7 +151,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
     test('an abort rejects with its reason, not with Unreadable', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' } })
       const reason = new Error('enough')
-      const stopped = source.facts(
+      const stopped = source.metadata(
         await findRepository('alice/site'),
         undefined,
         AbortSignal.abort(reason),
@@ -164,7 +167,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
       await source.reconcileLock(site, locked)
       await assert.rejects(host.push('alice/site', { 'a.txt': 'b' }))
       await assert.rejects(host.push('alice/site.wiki', { 'Home.md': 'Bye' }))
-      assert.ok(await source.facts(await findRepository('alice/site')))
+      assert.ok(await source.metadata(await findRepository('alice/site')))
       await source.reconcileLock(site, open)
       await host.push('alice/site', { 'a.txt': 'b' })
       await host.push('alice/site.wiki', { 'Home.md': 'Bye' })

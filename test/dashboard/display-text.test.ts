@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { formatInBothZones, localTimeZone } from '../../web/src/components/format-schedule.ts'
 import { failureOf } from '../../web/src/failure.ts'
-import { formatInBothZones, localTimeZone } from '../../web/src/parts/format-schedule.ts'
 import { formatBytes, formatDuration, formatRelativeTime } from '../../web/src/quantities.ts'
 
 test('the reason why a repository is rejected is shown once, with its name', () => {

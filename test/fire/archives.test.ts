@@ -320,8 +320,8 @@ test('no program in an archive is run', async (t) => {
   ])
   assert.equal(await verdictOf([readFileSync(file)]), 'intact')
   const into = join(temporaryDirectory(t), 'into')
-  const parts = { git, open: () => [readFileSync(file)], into }
-  for await (const { errors } of restoreArchive(parts, AbortSignal.timeout(TIMEOUT_MS)))
+  const dependencies = { git, open: () => [readFileSync(file)], into }
+  for await (const { errors } of restoreArchive(dependencies, AbortSignal.timeout(TIMEOUT_MS)))
     assert.deepEqual(errors, [])
   assert.deepEqual(traps.programsRun(), [])
   assert.ok(!existsSync(join(into, 'alice/site.git/hooks')))

@@ -44,7 +44,7 @@ onEachEngine('a service with schedules that is killed', (engine) => {
     for (let day = 1; day <= DAYS; day++) {
       await service.kill('SIGKILL')
       clock.set(24 * day)
-      // Due times are checked after the catalogue was read: it is killed before, during or after that.
+      // Due times are checked after the repository index was read: it is killed before, during or after that.
       const restarted = service.restart().catch(() => {})
       const moment = ((day % DAYS_PER_SWEEP) + random()) / DAYS_PER_SWEEP
       await pause(moment * 1.4 * startTook)

@@ -91,7 +91,7 @@ test('only one of the workers does the housekeeping', async () => {
     'reconciling locks',
     'sweeping',
     'sweeping discussions',
-    'sweeping facts',
+    'sweeping metadata',
     'sweeping history',
     'sweeping orphans',
     'sweeping segments',

@@ -7,19 +7,19 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { commandLine } from '../support/command-line.ts'
-import { factsOfForge } from '../support/forge/facts-of-forge.ts'
 import { type FakeForge, startForge } from '../support/forge/fake-forge.ts'
 import { fillForge, tokenOf } from '../support/forge/filled-forge.ts'
 import type { Issue, Pull } from '../support/forge/forge-data.ts'
+import { recordsOfForge } from '../support/forge/records-of-forge.ts'
 import { GITEA_1_22 } from '../support/forge/render.ts'
 import type { ForgeResponse } from '../support/forge/responses.ts'
 import { gitHost } from '../support/git-host.ts'
 import {
   addLfsObject,
   DISCUSSED_FILES,
-  discussedFacts,
-  type Facts,
+  discussedRecords,
   makeDiscussedRepositories,
+  type RecordLists,
   writeUnpackedArchive,
 } from '../support/gitea-archive.ts'
 import { REAL_ARCHIVE } from '../support/real-archive.ts'
@@ -53,19 +53,23 @@ const unexpectedIn = ({ repositories }: Result): string[] =>
     })
     .sort()
 
-/** Writes an archive, and another one after `change` was made to its facts, files and git data. */
+/** Writes an archive, and another one after `change` was made to its metadata, files and git data. */
 async function twoArchives(
   t: TestContext,
-  change: (facts: Facts, files: Record<string, string>, root: string) => Promise<void> | void,
+  change: (
+    records: RecordLists,
+    files: Record<string, string>,
+    root: string,
+  ) => Promise<void> | void,
 ) {
   const host = await gitHost()
   t.after(() => host.remove())
   const line = await commandLine(t)
-  const facts = discussedFacts(await makeDiscussedRepositories(host))
-  facts.protected_branches = [{ ...PROTECTION, name: 'main' }]
+  const records = discussedRecords(await makeDiscussedRepositories(host))
+  records.protected_branches = [{ ...PROTECTION, name: 'main' }]
   const oid = await addLfsObject(host.path('alice/site'))
-  const first = await writeUnpackedArchive(join(line.folder, 'a'), host, facts, DISCUSSED_FILES)
-  const changed = structuredClone(facts)
+  const first = await writeUnpackedArchive(join(line.folder, 'a'), host, records, DISCUSSED_FILES)
+  const changed = structuredClone(records)
   const files: Record<string, string> = { ...DISCUSSED_FILES }
   const root = join(line.folder, 'changed')
   await cp(host.root, root, { recursive: true })
@@ -91,32 +95,32 @@ describe('godwit compare', () => {
   test('an archive equals itself, and every planted difference of another one is found', async (t) => {
     const { godwit, first, second, oid, folder, leftovers } = await twoArchives(
       t,
-      async (facts, files, root) => {
+      async (records, files, root) => {
         const git = (dir: string, ...args: string[]) =>
           execFileSync('git', ['--git-dir', join(root, dir), ...args], { encoding: 'utf8' }).trim()
-        const repository = facts.repositories![0]!
+        const repository = records.repositories![0]!
         Object.assign(repository, { description: 'Hers', topics: [], private: true })
         Object.assign(repository.labels[0]!, { color: '000000' })
-        Object.assign(facts.milestones![0]!, { state: 'open', dueOn: null })
-        Object.assign(facts.issues![0]!, { title: 'Other', labels: [], closedAt: null })
-        facts.issues![0]!.reactions = facts.issues![0]!.reactions.slice(1)
-        Object.assign(facts.issue_comments![1]!, { body: '<script>alert(1)</script>' })
-        facts.issue_comments!.splice(2, 1)
-        facts.issue_events!.splice(0, 1)
-        Object.assign(facts.pull_requests![1]!, { mergedAt: '2021-03-08T12:00:00Z' })
+        Object.assign(records.milestones![0]!, { state: 'open', dueOn: null })
+        Object.assign(records.issues![0]!, { title: 'Other', labels: [], closedAt: null })
+        records.issues![0]!.reactions = records.issues![0]!.reactions.slice(1)
+        Object.assign(records.issue_comments![1]!, { body: '<script>alert(1)</script>' })
+        records.issue_comments!.splice(2, 1)
+        records.issue_events!.splice(0, 1)
+        Object.assign(records.pull_requests![1]!, { mergedAt: '2021-03-08T12:00:00Z' })
         // Another commit for #5: its head and its diff change.
-        const pull = facts.pull_requests![2]!
+        const pull = records.pull_requests![2]!
         const head = git('alice/site.git', 'rev-parse', 'refs/pull/4/head')
         Object.assign(pull, { head: { ...pull.head, sha: head }, title: 'Now' })
-        Object.assign(facts.pull_request_reviews![2]!, { state: 'commented' })
-        Object.assign(facts.pull_request_review_comments![1]!, { author: 'mallory' })
-        Object.assign(facts.pull_request_review_threads![0]!, {
+        Object.assign(records.pull_request_reviews![2]!, { state: 'commented' })
+        Object.assign(records.pull_request_review_comments![1]!, { author: 'mallory' })
+        Object.assign(records.pull_request_review_threads![0]!, {
           ...{ line: 1, resolver: 'bob', resolvedAt: '2021-03-09T12:00:00Z' },
         })
-        facts.commit_comments = []
-        Object.assign(facts.releases![1]!, { prerelease: true })
-        facts.releases!.splice(2, 1)
-        Object.assign(facts.protected_branches![0]!, { allowsForcePushes: true })
+        records.commit_comments = []
+        Object.assign(records.releases![1]!, { prerelease: true })
+        records.releases!.splice(2, 1)
+        Object.assign(records.protected_branches![0]!, { allowsForcePushes: true })
         Object.assign(files, {
           'release_assets/u1/a b.txt': 'an Asset',
           'attachments/u2/shot.txt': 'another picture',
@@ -216,8 +220,8 @@ describe('godwit compare', () => {
     const line = await commandLine(t)
     const archive = join(line.folder, 'archive')
     const target = { url: forge.url, token: tokenOf('ann') }
-    const facts = await factsOfForge(target, { owner: 'octo', name: 'tools' }, archive)
-    await writeUnpackedArchive(archive, host, facts)
+    const records = await recordsOfForge(target, { owner: 'octo', name: 'tools' }, archive)
+    await writeUnpackedArchive(archive, host, records)
     const token = join(line.folder, 'token')
     await writeFile(token, `${tokenOf('ann')}\n`)
     const objects: object[] = [{ oid, size: 13, actions: { download: { href: 'http://other' } } }]
@@ -284,9 +288,9 @@ describe('godwit compare', () => {
   })
 
   test('people with new logins are compared in events too', async (t) => {
-    const { godwit, first, second, folder } = await twoArchives(t, (facts) => {
+    const { godwit, first, second, folder } = await twoArchives(t, (records) => {
       const assigned = { event: 'assigned', subject: { kind: 'user' as const, login: 'bob' } }
-      facts.issue_events!.push({ ...facts.issue_events![0]!, id: 77, ...assigned })
+      records.issue_events!.push({ ...records.issue_events![0]!, id: 77, ...assigned })
     })
     await writeFile(join(folder, 'people.csv'), 'alice,anna\nbob,robert\n')
     const people = ['--people', 'people.csv']
@@ -327,17 +331,17 @@ describe('godwit compare', () => {
     const pull = tools.issues.values().find(hasPull)!
     forge.world.addReview(pull, ann, 'COMMENT', text)
     const target = { url: forge.url, token: tokenOf('ann') }
-    const facts = await factsOfForge(target, { owner: 'octo', name: 'tools' }, archive)
+    const records = await recordsOfForge(target, { owner: 'octo', name: 'tools' }, archive)
     // The archive has two milestones of one title, and a comment on a line instead of the review.
-    Object.assign(facts.milestones!.find(({ title }) => title === 'Spring (2)')!, {
+    Object.assign(records.milestones!.find(({ title }) => title === 'Spring (2)')!, {
       title: 'Spring',
     })
-    const review = facts.pull_request_reviews!.find(({ body }) => body === text)!
-    facts.pull_request_reviews = facts.pull_request_reviews!.filter((each) => each !== review)
-    const comment = facts.pull_request_review_comments!.find((each) => each.pull === review.pull)!
+    const review = records.pull_request_reviews!.find(({ body }) => body === text)!
+    records.pull_request_reviews = records.pull_request_reviews!.filter((each) => each !== review)
+    const comment = records.pull_request_review_comments!.find((each) => each.pull === review.pull)!
     const createdAt = review.submittedAt ?? review.createdAt
-    facts.pull_request_review_comments!.push({ ...comment, id: 9999, createdAt })
-    await writeUnpackedArchive(archive, host, facts)
+    records.pull_request_review_comments!.push({ ...comment, id: 9999, createdAt })
+    await writeUnpackedArchive(archive, host, records)
     const token = join(line.folder, 'token')
     await writeFile(token, `${tokenOf('ann')}\n`)
     forge.faultFor = answerGit(host.root, [])

@@ -24,7 +24,7 @@ import { withTimeout } from '../support/wait-until.ts'
 const ROOT = new URL('../..', import.meta.url).pathname
 const GODWIT = join(ROOT, 'bin/godwit')
 
-const needsParts = skipUnless(
+const needsPrograms = skipUnless(
   ['curl', 'jq'].every((program) => !spawnSync(program, ['--version']).error),
   'curl or jq is not installed',
 )
@@ -123,7 +123,7 @@ const readSteps = async (page: string, replacePaths: (text: string) => string): 
       output: replacePaths(output),
     }))
 
-test('the README’s tour works as written in a fresh clone', needsParts, async (t) => {
+test('the README’s tour works as written in a fresh clone', needsPrograms, async (t) => {
   const folder = join(temporaryDirectory(t), 'godwit')
   await promisify(execFile)('git', ['clone', '--quiet', ROOT, folder])
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
@@ -159,7 +159,7 @@ const PLACEHOLDERS: [RegExp, string][] = [
   [/~\/\S+\//g, './'],
 ]
 
-test('the first-day guide and the operations guide work as written', needsParts, async (t) => {
+test('the first-day guide and the operations guide work as written', needsPrograms, async (t) => {
   const machine = await setUpMachine(t)
   const file = join(machine.root, 'etc/godwit/config')
   writeFileSync(file, machine.replacePaths(await configFileOf('docs/FIRST-DAY.md')))

@@ -27,7 +27,7 @@ const HEAP = ['--max-semi-space-size=4', '--max-old-space-size=100']
 const KILLS = 9
 
 interface Outcome {
-  stamp: string
+  changeToken: string
   megabytes: number
   requests: number
 }
@@ -68,7 +68,7 @@ test('a reader that is killed nine times reads the same as one that is not', asy
     assert.equal(await read(t, url, directory, 1 + (kill % 3)), undefined, `run ${kill}`)
   const resumed = await read(t, url, directory)
   assert.ok(resumed)
-  assert.equal(resumed.stamp, uninterrupted.stamp)
+  assert.equal(resumed.changeToken, uninterrupted.changeToken)
   t.diagnostic(
     `${uninterrupted.requests} requests at once, ${resumed.requests} in the last of ${KILLS + 1} runs`,
   )

@@ -105,7 +105,7 @@ describe('gitolite', needsGitolite, () => {
     )
     for (const [n, each] of found.entries()) {
       const path = paths[n]!
-      const { collaborators, ownerIsOrganization } = await here.facts(each)
+      const { collaborators, ownerIsOrganization } = await here.metadata(each)
       ours[path] = collaborators.map(({ login, permission }) => `${login} ${permission}`).sort()
       gitolites[path] = USERS.flatMap((user) => {
         const pair = `${path} ${user}`
@@ -143,15 +143,15 @@ describe('gitolite', needsGitolite, () => {
   test('a change of the configuration is seen at the next sync, without a change of the repository', async () => {
     const here = source()
     const before = await here.find('git', 'partial')
-    const rights = async () =>
-      (await here.facts((await here.find('git', 'partial'))!)).collaborators
-    assert.deepEqual(await rights(), [
+    const permissions = async () =>
+      (await here.metadata((await here.find('git', 'partial'))!)).collaborators
+    assert.deepEqual(await permissions(), [
       { login: 'bob', permission: 'write' },
       { login: 'carol', permission: 'read' },
     ])
     host.configure(CONF.replace('repo partial\n    RW = bob', 'repo partial\n    RW+ = dave'))
-    assert.notEqual((await here.find('git', 'partial'))?.stamp, before?.stamp)
-    assert.deepEqual(await rights(), [
+    assert.notEqual((await here.find('git', 'partial'))?.changeToken, before?.changeToken)
+    assert.deepEqual(await permissions(), [
       { login: 'carol', permission: 'read' },
       { login: 'dave', permission: 'admin' },
     ])

@@ -34,17 +34,19 @@ async function convertTo(
   createWriter: (workDirectory: string) => FormatWriter,
 ) {
   const report = new Report(() => {})
-  const parts = { git: host.godwitGit, people: new Map(), into, report, createWriter }
+  const dependencies = { git: host.godwitGit, people: new Map(), into, report, createWriter }
   const more = { repositories: [HOSTILE_REPOSITORY], owner: 'alice', numbersFile: `${into}.csv` }
   const inputs = [{ name: 'site', open }]
-  const written = await Array.fromAsync(convert({ ...parts, ...more, inputs }, signal))
+  const written = await Array.fromAsync(convert({ ...dependencies, ...more, inputs }, signal))
   assert.deepEqual(written, [{ fullName: HOSTILE_REPOSITORY, errors: [] }])
 }
 
 /** Asserts that an archive has neither errors nor records that are ignored. */
 async function verify(t: TestContext, file: string) {
-  const parts = { git: host.godwitGit, directory: await temporaryFolder(t), file }
-  const findings = await Array.fromAsync(verifyArchive(parts, createReadStream(file), signal))
+  const dependencies = { git: host.godwitGit, directory: await temporaryFolder(t), file }
+  const findings = await Array.fromAsync(
+    verifyArchive(dependencies, createReadStream(file), signal),
+  )
   const texts = findings.flatMap((each) => ('text' in each ? [`${each.level}: ${each.text}`] : []))
   assert.deepEqual(
     texts.filter((text) => /^(?:error|warning)/.test(text)),

@@ -9,7 +9,7 @@ import { DEFAULT_OPTIONS } from '../../src/migrations/migration.ts'
 import { insertMigration } from '../../src/migrations/migration-store.ts'
 import { openDatabase } from '../support/databases.ts'
 import { DEFAULT_MEDIA_TYPE, descriptionServer } from '../support/description-server.ts'
-import { repositoryFacts } from '../support/facts.ts'
+import { repositoryMetadata } from '../support/repository-metadata.ts'
 import { PREVIEW } from '../support/service.ts'
 
 const REPOSITORIES = 2500
@@ -43,7 +43,7 @@ async function startServer(t: Pick<TestContext, 'after'>) {
 
 async function insertExported(tx: Db, owner: Awaited<ReturnType<typeof ensureAccount>>) {
   const repositories = Array.from({ length: REPOSITORIES }, (_, index) =>
-    repositoryFacts({ id: index + 1, name: `repository-${index}`, owner }),
+    repositoryMetadata({ id: index + 1, name: `repository-${index}`, owner }),
   )
   const migration = { guid: 'large', owner, options: DEFAULT_OPTIONS, organizations: null, now: 0 }
   const { id } = await insertMigration(tx, { ...migration, repositories })

@@ -335,7 +335,7 @@ test('only objects of the repository itself are served', async (t) => {
   )
 })
 
-test('batch requests need the rights of a clone', async (t) => {
+test('batch requests need the permissions of a clone', async (t) => {
   const scene = await lfsScene(t, async (host) => {
     for (const name of ['site', 'other'])
       await host.repository(`alice/${name}`, { files: { a: '1' } })

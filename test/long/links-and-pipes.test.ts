@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
 import { Unreadable } from '../../src/sources/unreadable.ts'
-import { factsScene } from '../support/facts-scene.ts'
+import { metadataScene } from '../support/metadata-scene.ts'
 
 const SECRET = 'a secret of another owner'
-const { host, nextName, factsOf } = await factsScene()
+const { host, nextName, metadataOf } = await metadataScene()
 after(() => host.remove())
 
 /** Attacks by an owner who wants to read files of others, and the expected errors. */
@@ -122,7 +122,7 @@ describe('an export reads only files of the repository', { concurrency: 4 }, () 
       await attack(dir, another)
       const source = gitDirectory({ root: host.root, git: host.godwitGit })
       const [owner = '', repository = ''] = fullName.split('/')
-      const found = { owner, name: repository, stamp: '', hasWiki: false }
+      const found = { owner, name: repository, changeToken: '', hasWiki: false }
       const { signal } = new AbortController()
       await assert.rejects(
         source
@@ -133,12 +133,12 @@ describe('an export reads only files of the repository', { concurrency: 4 }, () 
     })
 })
 
-describe('git reads only files of the repository for facts', { concurrency: 4 }, () => {
+describe('git reads only files of the repository for metadata', { concurrency: 4 }, () => {
   for (const [name, [attack, expected]] of Object.entries(READ_BY_GIT))
     test(name, async () => {
       const { dir, another } = await scene()
       await attack(dir, another)
-      await assert.rejects(factsOf(dir), unreadableWithoutSecrets(expected))
+      await assert.rejects(metadataOf(dir), unreadableWithoutSecrets(expected))
     })
 })
 
@@ -149,7 +149,7 @@ test('an export reads only files of the wiki', async () => {
   await linkToSecret('description')(wiki, wiki)
   const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const [owner = '', name = ''] = dir.slice(host.root.length + 1, -'.git'.length).split('/')
-  const found = { owner, name, stamp: '', hasWiki: true }
+  const found = { owner, name, changeToken: '', hasWiki: true }
   await assert.rejects(
     source.examine(found, new AbortController().signal),
     unreadableWithoutSecrets(/\.wiki: description is not a regular file/),
@@ -168,5 +168,5 @@ test('a few trees that represent billions of files do not block', async () => {
   const commit = await host.git(['commit-tree', below], { dir, input: 'bomb' })
   await host.git(['update-ref', 'refs/heads/main', commit], { dir })
   await host.git(['repack', '-adq'], { dir })
-  assert.equal((await factsOf(dir)).language, 'Python')
+  assert.equal((await metadataOf(dir)).language, 'Python')
 })

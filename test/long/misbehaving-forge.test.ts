@@ -34,7 +34,7 @@ describe('a forge that misbehaves', () => {
     const many = addManyIssues(forge, count)
     const store = new MemoryDiscussionStore()
     const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
-    /** Returns the facts without the misbehaviour. */
+    /** Returns the metadata without the misbehaviour. */
     const expected = async () => {
       forge.faultFor = () => undefined
       const other = new MemoryDiscussionStore()
@@ -58,7 +58,7 @@ describe('a forge that misbehaves', () => {
       (error) => error instanceof HostUnavailable && error.dueAt > Date.now(),
     )
     assert.equal(isComplete(store), false)
-    const before = store.facts('issues').length
+    const before = store.records('issues').length
     assert.ok(before > 0)
     await read()
     assert.equal(isComplete(store), true)
@@ -84,7 +84,7 @@ describe('a forge that misbehaves', () => {
       const { forge, store, read, expected } = await scene(48, dialect)
       forge.faultFor = () => ({ without: ['link', 'x-total-count'] })
       await read()
-      assert.equal(store.facts('issues').length + store.facts('pull_requests').length, 48)
+      assert.equal(store.records('issues').length + store.records('pull_requests').length, 48)
       assert.deepEqual(store.snapshot(), await expected())
     })
 
@@ -290,7 +290,7 @@ describe('a forge that misbehaves', () => {
       return path.endsWith('/issues/1/comments') ? { response: { body: [nobody] } } : undefined
     }
     await read()
-    assert.equal(store.facts('issue_comments')[0]?.author, 'ghost')
+    assert.equal(store.records('issue_comments')[0]?.author, 'ghost')
     assert.ok(store.groups.has('user/ghost'))
   })
 

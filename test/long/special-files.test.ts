@@ -168,7 +168,7 @@ const USES: Record<string, (made: Made) => Promise<unknown>> = {
   async preflight({ name }) {
     await source.warning(await source.examine({ owner, name }, signal), signal)
   },
-  sync: ({ name }) => source.facts({ owner, name, stamp: '', hasWiki: false }),
+  sync: ({ name }) => source.metadata({ owner, name, changeToken: '', hasWiki: false }),
   view: ({ name }) =>
     source.refs({ owner, name }, { kind: 'branches', offset: 0, limit: 9 }, signal),
   lock: ({ name }) => source.reconcileLock({ owner, name }, async () => true),

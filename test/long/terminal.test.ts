@@ -98,9 +98,10 @@ test('the log is readable at a terminal, and JSON on request', needsTerminal, as
     const line = `serve --listen ${listen} ${settings} & ${untilReady}; kill $!; wait`
     return (await shownBy(line, { NO_COLOR: '1' })).shown.split(/\r?\n/)
   }
-  const synchronized = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d INFO {2}catalogue synchronized {2}found=2/
+  const synchronized =
+    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d INFO {2}repositories synchronized {2}found=2/
   assert.ok((await serve('')).some((line) => synchronized.test(line)))
   const lines = await serve('--log-format json')
-  const json = lines.find((line) => line.includes('catalogue synchronized')) ?? '{}'
+  const json = lines.find((line) => line.includes('repositories synchronized')) ?? '{}'
   assert.equal(JSON.parse(json).level, 30, lines.join('\n'))
 })

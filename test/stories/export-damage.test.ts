@@ -78,7 +78,7 @@ function assertReasons(skipped: ReadonlyMap<string, string>): void {
 function omissionsOf({ service }: SharedStory, id: number): Map<string, string> {
   const sql = `select full_name, reason from repository_exports as exported
     join repository_lists on repository_lists.migration_id = exported.migration_id and part = 0
-    join facts on facts.id = json_extract(facts_ids, '$[' || position || ']')
+    join repository_metadata on repository_metadata.id = json_extract(metadata_ids, '$[' || position || ']')
     where exported.migration_id = ? and outcome = 'failed'`
   const rows = rowsOf<{ full_name: string; reason: string }>(service, sql, id)
   return new Map(rows.map(({ full_name, reason }) => [full_name, reason]))

@@ -3,16 +3,16 @@ import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { type CommandResult, commandLine } from '../support/command-line.ts'
-import { factsOfForge } from '../support/forge/facts-of-forge.ts'
 import { ForgeSeeder } from '../support/forge/forge-seeder.ts'
+import { recordsOfForge } from '../support/forge/records-of-forge.ts'
 import { seedForge } from '../support/forge/seeded-scene.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import {
   addLfsObject,
   DISCUSSED_FILES,
-  discussedFacts,
-  type Facts,
+  discussedRecords,
   makeDiscussedRepositories,
+  type RecordLists,
   writeUnpackedArchive,
 } from '../support/gitea-archive.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
@@ -59,12 +59,12 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     const { id } = await server.api<{ id: number }>('/users/anna')
     const people = join(folder, 'people.csv')
     await writeFile(people, `old-login,new-login,account-id\nalice,anna,${id}\n`)
-    const facts: Facts = discussedFacts(await makeDiscussedRepositories(host))
+    const records: RecordLists = discussedRecords(await makeDiscussedRepositories(host))
     await addLfsObject(host.path('alice/site'))
     const archive = await writeUnpackedArchive(
       join(folder, 'archive'),
       host,
-      facts,
+      records,
       DISCUSSED_FILES,
     )
     dumps = join(base, 'dumps')
@@ -176,10 +176,10 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     t.after(remove)
     const folder = temporaryDirectory(t)
     const [archive, root, into] = [join(folder, 'a'), join(folder, 'r'), join(folder, 'dumps')]
-    const facts = await factsOfForge(target, repository, archive)
+    const records = await recordsOfForge(target, repository, archive)
     const bare = `${repository.owner}/${repository.name}.git`
     await cp(join(server.repositories, bare.toLowerCase()), join(root, bare), { recursive: true })
-    await writeUnpackedArchive(archive, { root }, facts)
+    await writeUnpackedArchive(archive, { root }, records)
     const { godwit } = await commandLine(t)
     const made = await godwit(['convert', archive, '--to', 'gitea-dump', '--output', into])
     assert.equal(made.code, 0, made.output)
@@ -208,11 +208,11 @@ describe('a real server restores the dumps', GITEA.needed, () => {
       server.bytes(`${server.url}${at.slice('/repos/'.length)}/pulls/${number}.diff`)
     const before = new Map<string, string>()
     for (const [style, number] of pulls) before.set(style, await diffOf(path, number))
-    const facts = await factsOfForge(target, repository, archive)
+    const records = await recordsOfForge(target, repository, archive)
     await cp(join(server.repositories, 'corp/merges.git'), join(root, 'corp/merges.git'), {
       recursive: true,
     })
-    await writeUnpackedArchive(archive, { root }, facts)
+    await writeUnpackedArchive(archive, { root }, records)
     const { godwit } = await commandLine(t)
     const made = await godwit(['convert', archive, '--to', 'gitea-dump', '--output', into])
     assert.equal(made.code, 0, made.output)

@@ -10,7 +10,7 @@ import { startSharedService } from '../support/start-shared-service.ts'
 
 const PASSWORD = 'Across-the-tidal-flats-7'
 
-test('people of a real Gitea sign in with it, have one account, and the rights that they have there', {
+test('people of a real Gitea sign in with it, have one account, and the permissions that they have there', {
   skip: GITEA.needed.skip || needsChromium.skip,
 }, async (t) => {
   const base = temporaryDirectory(t)

@@ -85,7 +85,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         await start({ repositories: ['site', 'alice/blog', 'ALICE/Site'] }),
         invalid({ field, code: 'already_exists', index: 2 }),
       )
-      // A repository without admin rights cannot be distinguished from a missing one, whoever its owner is.
+      // A repository without admin permissions cannot be distinguished from a missing one, whoever its owner is.
       assert.deepEqual(
         await start({ repositories: ['site', 'bob/diary', 'bob/none', 'none'] }),
         invalid(...[1, 2, 3].map((index) => ({ field, code: 'missing', index }))),

@@ -25,7 +25,7 @@ test('a repository has the same size everywhere', async (t) => {
     forecast.repositories.map(({ full_name, bytes }) => [full_name, bytes]),
   )
   const total = sizes['alice/site']! + sizes['alice/tools']!
-  // The catalogue has it in KiB, rounded up.
+  // The repository index has it in KiB, rounded up.
   assert.ok(sizes['alice/tools']! > 0 && sizes['alice/tools']! < 2000, JSON.stringify(sizes))
 
   const { id } = await story.migrate(names)

@@ -8,7 +8,7 @@ import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import {
   DISCUSSED_FILES,
-  discussedFacts,
+  discussedRecords,
   makeDiscussedRepositories,
   writeUnpackedArchive,
 } from '../support/gitea-archive.ts'
@@ -23,9 +23,9 @@ const fileCleanup = cleanupAfterFile()
 
 before(async () => {
   host = await gitHost()
-  const facts = discussedFacts(await makeDiscussedRepositories(host))
+  const records = discussedRecords(await makeDiscussedRepositories(host))
   const folder = join(temporaryDirectory(fileCleanup), 'archive')
-  archive = await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
+  archive = await writeUnpackedArchive(folder, host, records, DISCUSSED_FILES)
 })
 after(() => host.remove())
 

@@ -12,7 +12,7 @@ import { createGit, type Git } from '../../src/git/git.ts'
 import { cloneTokens } from '../../src/http/credentials/clone-tokens.ts'
 import type { ServerOptions } from '../../src/http/server.ts'
 import { embeddedQueue } from '../../src/queue/embedded.ts'
-import { syncCatalogue } from '../../src/repositories/sync.ts'
+import { syncAllRepositories } from '../../src/repositories/sync.ts'
 import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
 import { type Engine, openDatabase } from './databases.ts'
 import {
@@ -61,7 +61,7 @@ export async function cloneScene(
   const searchPath = process.env.PATH ?? ''
   const git = serverGit ?? createGit({ program: 'git', searchPath, home: join(work, '.git-home') })
   const source = gitDirectory({ root: host.root, git, lfsDirectory })
-  const sync = () => syncCatalogue({ db, source, now })
+  const sync = () => syncAllRepositories({ db, source, now })
   await sync()
   const lines: string[] = []
   const log = pino({ base: null }, { write: (line: string) => lines.push(line) })
@@ -75,7 +75,7 @@ export async function cloneScene(
   const tokens = cloneTokens({ key: () => key.bytes, now, isServed: true })
   const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
     ...{ db, now, log, source, queue: embeddedQueue({ db }) },
-    ...{ maxUnfinished: 10, lockTtlMs: 1000, isCatalogueRead: () => true },
+    ...{ maxUnfinished: 10, lockTtlMs: 1000, isIndexRead: () => true },
     rendering: { ...rendering, addresses: ownAddresses },
     authenticator: createAuthenticator({ db, now }),
     rateLimit: { perHour: 5000, pool },

@@ -18,11 +18,11 @@ export const addresses = addressesFrom({
 export const rendering = {
   addresses,
   migrationTime: offsetTimestamps('Europe/Berlin'),
-  edition: '1',
+  renderingVersion: '1',
 }
 export const DEFAULT_MEDIA_TYPE: MediaTypeOptions = { vendor: 'github', preview: 'required' }
 
-/** Starts a server that serves its description, without working parts behind it. */
+/** Starts a server that serves its description, without working dependencies behind it. */
 export function descriptionServer(
   t: Pick<TestContext, 'after'>,
   mediaType = DEFAULT_MEDIA_TYPE,

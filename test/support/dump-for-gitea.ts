@@ -1,9 +1,9 @@
 import { Report, type Written } from '../../src/formats/format.ts'
 import { giteaDumpWriter } from '../../src/formats/gitea-dump/write-gitea-dump.ts'
-import { type ConvertInput, type ConvertParts, convert } from '../../src/importer/convert.ts'
+import { type ConvertInput, type ConvertOptions, convert } from '../../src/importer/convert.ts'
 
-export interface DumpParts
-  extends Pick<ConvertParts, 'git' | 'into' | 'people' | 'repositories'>,
+export interface DumpDependencies
+  extends Pick<ConvertOptions, 'git' | 'into' | 'people' | 'repositories'>,
     Pick<ConvertInput, 'open'> {
   keepLinks: boolean
   forge: string
@@ -17,14 +17,14 @@ export type DumpEvent =
 
 /** Converts one archive to dumps for Gitea. The events are the warnings, and at the end the losses and notes. */
 export async function* dumpForGitea(
-  { open, onEvent, keepLinks, forge, ...parts }: DumpParts,
+  { open, onEvent, keepLinks, forge, ...dependencies }: DumpDependencies,
   signal: AbortSignal,
 ): AsyncGenerator<Written> {
   const report = new Report((warning) => onEvent({ warning }))
-  const { git, into } = parts
+  const { git, into } = dependencies
   yield* convert(
     {
-      ...parts,
+      ...dependencies,
       ...{ inputs: [{ name: 'archive', open }], owner: '', report },
       createWriter: (workDirectory, people) =>
         giteaDumpWriter({ git, into, people, workDirectory, keepLinks, forge }),

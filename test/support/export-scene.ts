@@ -9,14 +9,14 @@ import { readEntries } from '../../src/archive/read-entries.ts'
 import { writeSegment } from '../../src/archive/write-segment.ts'
 import { createDiskBlobStore } from '../../src/blobs/disk.ts'
 import type { Db } from '../../src/db/database.ts'
-import { type ExportParts, exportHandlers } from '../../src/exporter/export-migration.ts'
-import type { SegmentMaker } from '../../src/exporter/make-segment.ts'
 import {
   claimBlobStore,
   isOwnerMark,
   sweepArchives,
   sweepSegments,
-} from '../../src/exporter/own-store.ts'
+} from '../../src/exporter/blob-store-owner.ts'
+import { type ExportDependencies, exportHandlers } from '../../src/exporter/export-migration.ts'
+import type { SegmentMaker } from '../../src/exporter/make-segment.ts'
 import { readDigest, storedLength } from '../../src/exporter/read-digest.ts'
 import type { SegmentContents } from '../../src/formats/github-archive/segment-contents.ts'
 import { archiveSegments } from '../../src/migrations/archive-store.ts'
@@ -27,8 +27,8 @@ import { namedRepositoriesOf } from '../../src/migrations/repository-list-store.
 import { startMigration } from '../../src/migrations/start-migration.ts'
 import { embeddedQueue } from '../../src/queue/embedded.ts'
 import { addressesFrom } from '../../src/repositories/addresses.ts'
-import { factsOfUnreadable } from '../../src/repositories/facts.ts'
-import { syncCatalogue } from '../../src/repositories/sync.ts'
+import { metadataOfUnreadable } from '../../src/repositories/repository-metadata.ts'
+import { syncAllRepositories } from '../../src/repositories/sync.ts'
 import type { FoundRepository, RepositoryName, Source } from '../../src/sources/source.ts'
 import { Unreadable } from '../../src/sources/unreadable.ts'
 import { DELIVER_WEBHOOK } from '../../src/webhooks/record-event.ts'
@@ -47,8 +47,8 @@ export class FakeHost {
   organizations: readonly string[] = []
   readonly examined: string[] = []
   /** What proves the state of the repositories, and what an examination got as the last proof. */
-  stamp: string | undefined
-  readonly lastStamps: (string | undefined)[] = []
+  changeToken: string | undefined
+  readonly lastChangeTokens: (string | undefined)[] = []
   readonly segmentsMade: string[] = []
   /** Called when a repository is examined, and again when its segment is made. */
   onRead = async (_fullName: string): Promise<void> => {}
@@ -58,15 +58,15 @@ export class FakeHost {
   read(fullName: string) {
     const content = this.contents.get(fullName)
     if (content === undefined) throw new Unreadable(`${fullName}: the repository no longer exists`)
-    const { stamp } = this
-    return { fingerprint: `${fullName} ${content}`, bytes: content.length, stamp, content }
+    const { changeToken } = this
+    return { fingerprint: `${fullName} ${content}`, bytes: content.length, changeToken, content }
   }
 
-  /** Returns the part of a source that the catalogue and the locks use. `maker` reads the contents. */
+  /** Returns the part of a source that the repository index and the locks use. `maker` reads the contents. */
   source(): Source {
     const found = (fullName: string): FoundRepository => {
       const [owner = '', name = ''] = fullName.split('/')
-      return { owner, name, stamp: this.contents.get(fullName) ?? '', hasWiki: false }
+      return { owner, name, changeToken: this.contents.get(fullName) ?? '', hasWiki: false }
     }
     const { contents, locked } = this
     const source: Partial<Source> = {
@@ -77,14 +77,14 @@ export class FakeHost {
         const fullName = `${owner}/${name}`
         return contents.has(fullName) ? found(fullName) : undefined
       },
-      facts: async ({ owner }) => {
+      metadata: async ({ owner }) => {
         const collaborators = this.collaborators.map((login) => ({
           login,
           permission: 'admin' as const,
         }))
         const isOrganization = this.organizations.includes(owner)
         const ownerType = isOrganization ? { ownerIsOrganization: true as const } : {}
-        return { ...factsOfUnreadable(0), collaborators, ...ownerType }
+        return { ...metadataOfUnreadable(0), collaborators, ...ownerType }
       },
       checkLock: async () => {},
       reconcileLock: async (repository, isWanted) => {
@@ -98,14 +98,14 @@ export class FakeHost {
   }
 
   /** Makes segments with one file. Its content is also the fingerprint. */
-  maker(blobs: ExportParts['blobs']): SegmentMaker {
+  maker(blobs: ExportDependencies['blobs']): SegmentMaker {
     return {
       digest: (key, signal) => readDigest(blobs, key, { signal }),
       examine: (repositories) =>
         Array.fromAsync(repositories, async (repository) => {
           const fullName = fullNameOf(repository)
           this.examined.push(fullName)
-          this.lastStamps.push(repository.last.stamp)
+          this.lastChangeTokens.push(repository.last.changeToken)
           try {
             await this.onRead(fullName)
             const length = await storedLength(blobs, repository.last.key)
@@ -118,7 +118,7 @@ export class FakeHost {
         const fullName = fullNameOf(repository)
         this.segmentsMade.push(fullName)
         await this.onRead(fullName)
-        const { fingerprint, bytes, stamp, content } = this.read(fullName)
+        const { fingerprint, bytes, changeToken, content } = this.read(fullName)
         if (storedFingerprints.includes(fingerprint))
           return { fingerprint, bytes, segment: undefined }
         onProgress({ fingerprint, bytes, bytesDone: 0 })
@@ -134,7 +134,7 @@ export class FakeHost {
         return {
           fingerprint,
           bytes,
-          segment: { key, ...segment, fingerprint, bytes, stamp, ...details },
+          segment: { key, ...segment, fingerprint, bytes, changeToken, ...details },
         }
       },
     }
@@ -163,12 +163,12 @@ export async function exportScene(
   const queue = embeddedQueue({ db, retryPauseMs: 1, retryLaterPauseMs: 1, pollIntervalMs: 20 })
   const clock = { now: Date.now() }
   const log = createMemoryLog()
-  const parts: ExportParts = {
+  const dependencies: ExportDependencies = {
     ...{ db, queue, blobs, source: host.source(), segments: host.maker(blobs) },
     log,
     scratch: await temporaryFolder(t),
     forge: undefined,
-    rights: undefined,
+    permissionsRefresher: undefined,
     now: () => clock.now++,
     addresses: addressesFrom({ baseUrl: BASE, webUrl: BASE, cloneUrl: BASE, sshUrl: '' }),
     generator: 'godwit test',
@@ -177,20 +177,20 @@ export async function exportScene(
     isComposed: false,
   }
   await claimBlobStore(db, blobs)
-  await syncCatalogue(parts)
+  await syncAllRepositories(dependencies)
   const errors: string[] = []
 
   return {
-    ...{ db, host, blobs, queue, parts, clock, errors, logged: log.lines },
+    ...{ db, host, blobs, queue, dependencies, clock, errors, logged: log.lines },
     async start(names: string[], options: Partial<MigrationOptions> = {}, login = 'alice') {
       const scope = { owner: await ensureAccount(db, login, 0) }
       const request = { repositories: names, options: { ...DEFAULT_OPTIONS, ...options } }
       const limits = { maxUnfinished: 99, lockTtlMs: 60_000 }
-      return (await startMigration({ ...parts, ...limits }, scope, request)).id
+      return (await startMigration({ ...dependencies, ...limits }, scope, request)).id
     },
     /** Runs jobs until none is left. */
-    async work(change: Partial<ExportParts> = {}, concurrency = 1): Promise<void> {
-      const working = queue.work(exportHandlers({ ...parts, ...change }), {
+    async work(change: Partial<ExportDependencies> = {}, concurrency = 1): Promise<void> {
+      const working = queue.work(exportHandlers({ ...dependencies, ...change }), {
         concurrency,
         onError: (error) => errors.push(String(error)),
       })
@@ -228,9 +228,9 @@ function createMemoryLog() {
 }
 
 /** Removes expired archives, and segments that no archive has used for a while. */
-export async function sweep(parts: Parameters<typeof sweepSegments>[0]): Promise<void> {
-  await sweepArchives(parts)
-  await sweepSegments(parts)
+export async function sweep(dependencies: Parameters<typeof sweepSegments>[0]): Promise<void> {
+  await sweepArchives(dependencies)
+  await sweepSegments(dependencies)
 }
 
 export async function endOf(db: Db, id: number) {

@@ -8,9 +8,9 @@ import type { Comment, Issue, Pull, Repository } from './forge/forge-data.ts'
 import { gitHost } from './git-host.ts'
 import {
   DISCUSSED_FILES,
-  discussedFacts,
-  type Facts,
+  discussedRecords,
   makeDiscussedRepositories,
+  type RecordLists,
   writeUnpackedArchive,
 } from './gitea-archive.ts'
 import { readDump } from './gitea-dump-reader.ts'
@@ -47,11 +47,11 @@ function comment(id: number, number: number) {
 
 const link = (n: number) => `![x](${OLD}/user-attachments/assets/${UUID(n)})`
 
-/** Facts that have everything that `restore-repo` does not restore. */
-function unrestoredFacts(facts: Facts): Facts {
+/** Records that have everything that `restore-repo` does not restore. */
+function unrestoredRecords(records: RecordLists): RecordLists {
   const at = '2021-03-06T12:00:00Z'
-  const [site, empty, quiet] = facts.repositories!
-  const [first, second] = facts.issues!
+  const [site, empty, quiet] = records.repositories!
+  const [first, second] = records.issues!
   const attachments = Object.entries(ATTACHED).map(([uuid, { name, on }]) => ({
     ...{ repository: 'alice/site', author: 'bob', createdAt: at, uuid, name, on },
     ...{ contentType: 'text/plain', file: `attachments/${uuid}/${name}` },
@@ -64,7 +64,7 @@ function unrestoredFacts(facts: Facts): Facts {
     text: string,
   ) => list.map((each) => (isComment(id)(each) ? { ...each, body: `${each.body} ${text}` } : each))
   return {
-    ...facts,
+    ...records,
     repositories: [
       {
         ...site!,
@@ -96,9 +96,9 @@ function unrestoredFacts(facts: Facts): Facts {
         dependsOn: [{ repository: 'alice/site', kind: 'issue', number: 1 }],
       },
     ],
-    issue_comments: addText(facts.issue_comments!, 11, `${link(2)}${link(3)}`),
-    pull_request_review_comments: addText(facts.pull_request_review_comments!, 31, link(5)),
-    releases: facts.releases!.map((each) =>
+    issue_comments: addText(records.issue_comments!, 11, `${link(2)}${link(3)}`),
+    pull_request_review_comments: addText(records.pull_request_review_comments!, 31, link(5)),
+    releases: records.releases!.map((each) =>
       each.tag === 'v1' ? { ...each, body: `Notes ${link(6)}` } : each,
     ),
     attachments,
@@ -115,7 +115,7 @@ function unrestoredFacts(facts: Facts): Facts {
       },
     ],
     protected_branches: [protection('alice/site', 'main'), protection('alice/site', 'release/*')],
-  } as Facts
+  } as RecordLists
 }
 
 function protection(repository: string, name: string) {
@@ -141,12 +141,12 @@ export async function finishScene(
   const { folder, godwit } = line
   const host = await gitHost()
   t.after(() => host.remove())
-  const facts = unrestoredFacts(discussedFacts(await makeDiscussedRepositories(host)))
+  const records = unrestoredRecords(discussedRecords(await makeDiscussedRepositories(host)))
   const files: Record<string, string> = { ...DISCUSSED_FILES }
   for (const [uuid, { name, text }] of Object.entries(ATTACHED))
     files[`attachments/${uuid}/${name}`] = text
   files[`repositories/alice/site.git/${LFS_PATH}`] = LFS_TEXT
-  const archive = await writeUnpackedArchive(join(folder, 'archive'), host, facts, files)
+  const archive = await writeUnpackedArchive(join(folder, 'archive'), host, records, files)
   const [people, dumps] = [join(folder, 'people.csv'), join(folder, 'dumps')]
   await writeFile(people, 'old-login,new-login\nalice,anna\nbob,bob\ncarol,nobody\n')
   const options = ['--to', 'gitea-dump', '--people', people]

@@ -9,18 +9,18 @@ import type {
   ManifestSegment,
 } from '../../src/archive/manifest.ts'
 import { IS_OBJECT } from '../../src/formats/unpack-archive.ts'
-import type { FactKind, FactsByKind } from '../../src/records/fact-kinds.ts'
+import type { RecordKind, RecordsByKind } from '../../src/records/record-kinds.ts'
 import { splitIntoFiles } from '../../src/records/write-records.ts'
 import type { GitHost } from './git-host.ts'
-import { hostUrlsAt, toAnyRecord } from './records.ts'
+import { hostUrlsAt, toAnyGitHubRecord } from './records.ts'
 
-export type Facts = { [K in FactKind]?: FactsByKind[K][] }
+export type RecordLists = { [K in RecordKind]?: RecordsByKind[K][] }
 
-/** Writes facts and the git data of a host as an unpacked archive, and returns its folder. */
+/** Writes records and the git data of a host as an unpacked archive, and returns its folder. */
 export async function writeUnpackedArchive(
   folder: string,
   host: Pick<GitHost, 'root'>,
-  facts: Facts,
+  records: RecordLists,
   files: Readonly<Record<string, string | Uint8Array>> = {},
 ): Promise<string> {
   await mkdir(folder, { recursive: true })
@@ -30,9 +30,9 @@ export async function writeUnpackedArchive(
     await mkdir(dirname(join(folder, path)), { recursive: true })
     await writeFile(join(folder, path), content)
   }
-  for (const kind of Object.keys(facts) as FactKind[]) {
-    const records = facts[kind]!.map((fact) => toAnyRecord(kind, fact, ADDRESSES))
-    for await (const { name, text } of splitIntoFiles(kind, records))
+  for (const kind of Object.keys(records) as RecordKind[]) {
+    const githubRecords = records[kind]!.map((record) => toAnyGitHubRecord(kind, record, ADDRESSES))
+    for await (const { name, text } of splitIntoFiles(kind, githubRecords))
       await writeFile(join(folder, name), text)
   }
   return folder
@@ -50,7 +50,7 @@ const UNTRIAGED = { assignees: [], milestone: null, labels: [], reactions: [] }
 export const HOSTILE_TEXT =
   'tab\tquote"back\\slash\u0000 nul \u0085\u2028\u2029 breaks \ufeff mark \ud83d half \u007f\u009b "poster_id":1 😝\r\nend'
 
-/** Makes a repository that `discussedFacts` describes, an empty one, and one without issues. */
+/** Makes a repository that `discussedRecords` describes, an empty one, and one without issues. */
 export async function makeDiscussedRepositories(host: GitHost) {
   const dir = await host.repository(REPOSITORY, {
     files: { 'a.txt': 'one\ntwo\n' },
@@ -83,7 +83,7 @@ export async function addLfsObject(dir: string): Promise<string> {
 
 type Commits = Awaited<ReturnType<typeof makeDiscussedRepositories>>
 
-export function discussedFacts({ main, own, fork, later }: Commits): Facts {
+export function discussedRecords({ main, own, fork, later }: Commits): RecordLists {
   const defaults = { description: null, website: null, labels: [], collaborators: [] }
   const repository = (fullName: string) => {
     const [owner, name] = fullName.split('/') as [string, string]
@@ -289,7 +289,7 @@ export function discussedFacts({ main, own, fork, later }: Commits): Facts {
         ...file('u3', 'attachments', 'gone.txt'),
       },
     ],
-  } as Facts
+  } as RecordLists
 }
 
 export const DISCUSSED_FILES = {

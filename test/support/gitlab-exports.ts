@@ -8,7 +8,7 @@ import type { MappedPerson } from '../../src/formats/people.ts'
 import type { Git } from '../../src/git/git.ts'
 import { openReader } from '../../src/importer/convert.ts'
 import type { Bytes } from '../../src/lib/bytes.ts'
-import type { FactKind, FactsByKind } from '../../src/records/fact-kinds.ts'
+import type { RecordKind, RecordsByKind } from '../../src/records/record-kinds.ts'
 import { temporaryFolder } from './archive-samples.ts'
 import { sharedFile } from './shared-files.ts'
 
@@ -54,15 +54,26 @@ export async function readContent(
   t.after(() => resources.dispose())
   const warnings: string[] = []
   const report = new Report((text) => warnings.push(text))
-  const parts = { git, people, report, resources, wanted: new Set<string>(), projects: new Map() }
+  const dependencies = {
+    git,
+    people,
+    report,
+    resources,
+    wanted: new Set<string>(),
+    projects: new Map(),
+  }
   const names = { name: 'group_project_export.tar.gz', owner: 'alice' }
-  const content = await openReader(input, join(folder, 'input'), { ...parts, ...names, signal })
+  const content = await openReader(input, join(folder, 'input'), {
+    ...dependencies,
+    ...names,
+    signal,
+  })
   return {
     ...{ content, warnings },
-    facts: <K extends FactKind>(kind: K): Promise<FactsByKind[K][]> =>
-      Array.fromAsync(content.facts(kind)),
+    records: <K extends RecordKind>(kind: K): Promise<RecordsByKind[K][]> =>
+      Array.fromAsync(content.records(kind)),
     /** Ends the report. */
-    lost: () => Object.fromEntries(report.end().map(({ kind, count }) => [kind, count])),
+    losses: () => Object.fromEntries(report.end().map(({ kind, count }) => [kind, count])),
   }
 }
 

@@ -14,22 +14,22 @@ let objects: Awaited<ReturnType<typeof serveObjectStore>> | undefined
 
 /** Starts one PostgreSQL for the whole run, and one object store if a test needs it. Each test has its own database and bucket. */
 export async function globalSetup(): Promise<void> {
-  await startPart('the directory for temporary files', async () => {
+  await startProgram('the directory for temporary files', async () => {
     removeTemporaryFiles = await moveTemporaryFilesToMemory()
     removeUpgraded = await prepareUpgradedFile()
   })
-  await startPart('PostgreSQL', async () => {
+  await startProgram('PostgreSQL', async () => {
     cluster = await startPostgres()
     process.env.GODWIT_TEST_POSTGRES = cluster.url
   })
-  await startPart('the object store', async () => {
+  await startProgram('the object store', async () => {
     objects = await serveObjectStore()
     process.env.GODWIT_TEST_OBJECT_STORE = objects.url
   })
 }
 
 /** Ends the run with one line if the part cannot start; the test runner would print a stack trace. */
-async function startPart(name: string, start: () => Promise<void>): Promise<void> {
+async function startProgram(name: string, start: () => Promise<void>): Promise<void> {
   try {
     await start()
   } catch (error) {

@@ -8,12 +8,12 @@ import { upgradeSchema } from '../../src/db/upgrade.ts'
 import { exportArchive } from '../../src/exporter/export-archive.ts'
 import { createSegmentMaker } from '../../src/exporter/make-segment.ts'
 import { addressesFrom } from '../../src/repositories/addresses.ts'
-import { syncCatalogue } from '../../src/repositories/sync.ts'
-import { factsForViewer } from '../../src/repositories/visible-repository.ts'
+import { syncAllRepositories } from '../../src/repositories/sync.ts'
+import { metadataForViewer } from '../../src/repositories/visible-repository.ts'
 import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
 import { collect } from './archive-samples.ts'
 import type { GitHost } from './git-host.ts'
-import { listCatalogue } from './list-catalogue.ts'
+import { listIndex } from './list-index.ts'
 
 const BASE = 'http://localhost'
 const WEB = `${BASE}/{owner}/{name}`
@@ -40,18 +40,18 @@ export async function archiveOfHost(
   await mkdir(scratchDirectory)
   const blobs = createDiskBlobStore(join(folder, 'blobs'))
   const source = gitDirectory({ root: host.root, git: host.godwitGit, cloneUrl: `${WEB}.git` })
-  const parts = {
+  const dependencies = {
     ...{ db, blobs, now, source, generator: 'godwit test' },
     addresses: addressesFrom({ baseUrl: BASE, webUrl: WEB, cloneUrl: `${WEB}.git`, sshUrl: '' }),
     segments: createSegmentMaker({ source, blobs, scratchDirectory }),
     scratch: scratchDirectory,
     segmentCheckAgeMs: 60_000,
   }
-  await syncCatalogue(parts)
-  const entries = await listCatalogue(db)
+  await syncAllRepositories(dependencies)
+  const entries = await listIndex(db)
   const owner = entries[0]!.owner
-  const repositories = await factsForViewer(db, { account: owner }, entries)
+  const repositories = await metadataForViewer(db, { account: owner }, entries)
   const request = { owner, repositories, allowPartial: false, concurrency: 2, onResult: () => {} }
-  await using archive = await exportArchive(parts, request, new AbortController().signal)
+  await using archive = await exportArchive(dependencies, request, new AbortController().signal)
   return await collect(readArchive(archive.plan, blobs))
 }

@@ -1,10 +1,10 @@
 import fc, { type Arbitrary } from 'fast-check'
-import type { FactKind, FactsByKind } from '../../src/records/fact-kinds.ts'
-import { FACT_ARBITRARIES } from './arbitrary-facts.ts'
-import { hostUrlsAt, toAnyRecord } from './records.ts'
+import type { RecordKind, RecordsByKind } from '../../src/records/record-kinds.ts'
+import { RECORD_ARBITRARIES } from './arbitrary-records.ts'
+import { hostUrlsAt, toAnyGitHubRecord } from './records.ts'
 
 type Json = Record<string, unknown>
-export type HostileRecords = Partial<Record<FactKind, Json[]>>
+export type HostileRecords = Partial<Record<RecordKind, Json[]>>
 
 const HOST = 'https://old.example.com'
 export const HOSTILE_REPOSITORY = 'alice/site'
@@ -79,7 +79,7 @@ const SMALL = new Set([
   'inReplyTo',
 ])
 
-/** Moves a fact to the one repository of the archive. */
+/** Moves a record to the one repository of the archive. */
 function inRepository(value: unknown, key = ''): unknown {
   if (typeof value === 'number' && SMALL.has(key)) return (value % 12) + 1
   if (key === 'repository' && typeof value === 'string') return HOSTILE_REPOSITORY
@@ -97,25 +97,30 @@ const ARCHIVED = {
   wiki: null,
 }
 
-function recordOf(kind: FactKind) {
-  const facts = FACT_ARBITRARIES[kind] as Arbitrary<FactsByKind[FactKind]>
+function recordOf(kind: RecordKind) {
+  const records = RECORD_ARBITRARIES[kind] as Arbitrary<RecordsByKind[RecordKind]>
   const replaced = fc.array(fc.tuple(fc.nat(), fc.constantFrom(...HOSTILE_VALUES)), {
     maxLength: 2,
   })
-  return fc.tuple(facts, replaced).map(([fact, replacements]) => {
-    const own = kind === 'repositories' ? { ...fact, ...ARCHIVED } : inRepository(fact)
-    const record = toAnyRecord(kind, own as FactsByKind[FactKind], hostUrlsAt(HOST))
-    for (const [choice, value] of replacements) replaceLeaf(record, choice, structuredClone(value))
-    return record
+  return fc.tuple(records, replaced).map(([record, replacements]) => {
+    const own = kind === 'repositories' ? { ...record, ...ARCHIVED } : inRepository(record)
+    const githubRecord = toAnyGitHubRecord(kind, own as RecordsByKind[RecordKind], hostUrlsAt(HOST))
+    for (const [choice, value] of replacements)
+      replaceLeaf(githubRecord, choice, structuredClone(value))
+    return githubRecord
   })
 }
 
-const COUNTS: Partial<Record<FactKind, number>> = { repositories: 1, issues: 20, pull_requests: 20 }
+const COUNTS: Partial<Record<RecordKind, number>> = {
+  repositories: 1,
+  issues: 20,
+  pull_requests: 20,
+}
 
 /** Generates records of every kind, of which many have values that they should not have. */
 export const hostileRecords: Arbitrary<HostileRecords> = fc.record(
   Object.fromEntries(
-    (Object.keys(FACT_ARBITRARIES) as FactKind[]).map((kind) => {
+    (Object.keys(RECORD_ARBITRARIES) as RecordKind[]).map((kind) => {
       const length = COUNTS[kind] ?? 12
       return [kind, fc.array(recordOf(kind), { minLength: length, maxLength: length })]
     }),

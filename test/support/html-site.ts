@@ -9,9 +9,9 @@ import { temporaryFolder } from './archive-samples.ts'
 import { type GitHost, gitHost } from './git-host.ts'
 import {
   DISCUSSED_FILES,
-  discussedFacts,
-  type Facts,
+  discussedRecords,
   makeDiscussedRepositories,
+  type RecordLists,
   writeUnpackedArchive,
 } from './gitea-archive.ts'
 
@@ -55,7 +55,7 @@ See #3, alice/site#1, corp/quiet#7 and https://old.example.com/alice/site/issues
 export async function makeReadableArchive(t: Cleanup): Promise<{ archive: string; host: GitHost }> {
   const host = await gitHost()
   t.after(() => host.remove())
-  const facts = discussedFacts(await makeDiscussedRepositories(host))
+  const records = discussedRecords(await makeDiscussedRepositories(host))
   const dir = host.path('alice/site')
   await host.commit(dir, { 'README.md': README, 'docs/logo.png': 'a logo', 'docs/guide.md': '' })
   await host.commit(`${dir.replace(/\.git$/, '')}.wiki.git`, {
@@ -67,8 +67,8 @@ export async function makeReadableArchive(t: Cleanup): Promise<{ archive: string
   const tagged = await host.repository('corp/quiet.wiki', { files: { 'Home.md': 'Only tagged' } })
   await host.git(['update-ref', 'refs/tags/old', 'HEAD'], { dir: tagged })
   await host.git(['update-ref', '-d', 'HEAD'], { dir: tagged })
-  const [first, second] = facts.issues!
-  const pulls = facts.pull_requests!.map((pull) => ({
+  const [first, second] = records.issues!
+  const pulls = records.pull_requests!.map((pull) => ({
     ...pull,
     head: { ...pull.head, repository: pull.head.repository && 'Alice/Site' },
   }))
@@ -82,8 +82,8 @@ export async function makeReadableArchive(t: Cleanup): Promise<{ archive: string
     },
     on: { kind: 'issue' as const, number },
   })
-  const changed: Facts = {
-    ...facts,
+  const changed: RecordLists = {
+    ...records,
     users: [person('bob', 'Bob the Builder')],
     issues: [
       { ...first!, title: 'A <b>bold</b> title \u202eevil', body: 'First things first.' },
@@ -91,7 +91,7 @@ export async function makeReadableArchive(t: Cleanup): Promise<{ archive: string
     ],
     pull_requests: [...pulls, pulls[0]!],
     attachments: [
-      ...facts.attachments!,
+      ...records.attachments!,
       attachment('u4', '../shot.png', 2),
       attachment('u5', 'drawing.svg', 2),
       attachment('u6', 'extra.png', 1),
@@ -125,7 +125,7 @@ export async function convertToHtml(
   const warnings: string[] = []
   const report = new Report((text) => warnings.push(text))
   const stop = new AbortController()
-  const parts = {
+  const dependencies = {
     ...{ git, report, repositories: [], owner: 'alice', people: new Map() },
     inputs: [{ name: 'archive', open }],
     into: join(directory, '..'),
@@ -137,7 +137,7 @@ export async function convertToHtml(
       }),
   }
   const written: Written[] = []
-  for await (const each of convert(parts, stop.signal)) {
+  for await (const each of convert(dependencies, stop.signal)) {
     written.push(each)
     if (each.fullName === stopAfter) stop.abort()
   }

@@ -7,7 +7,7 @@ import { listPeople } from '../../src/importer/list-people.ts'
 import { restoreArchive } from '../../src/importer/restore-archive.ts'
 import { summarizeArchive } from '../../src/importer/summarize-archive.ts'
 import { verifyArchive } from '../../src/importer/verify-archive.ts'
-import { type DumpParts, dumpForGitea } from './dump-for-gitea.ts'
+import { type DumpDependencies, dumpForGitea } from './dump-for-gitea.ts'
 
 export interface ManyRecordsOrder {
   /** An unpacked archive with `count` records of a kind. */
@@ -29,20 +29,20 @@ const archive = () => ({ folder })
 async function restore() {
   const notes: string[] = []
   const onNote = (line: string) => void notes.push(line)
-  const parts = { git, open: archive, into: join(base, 'bare'), onNote }
-  return { restored: await Array.fromAsync(restoreArchive(parts, signal)), notes }
+  const dependencies = { git, open: archive, into: join(base, 'bare'), onNote }
+  return { restored: await Array.fromAsync(restoreArchive(dependencies, signal)), notes }
 }
 
 async function dump() {
   const warnings: string[] = []
-  const parts: DumpParts = {
+  const dependencies: DumpDependencies = {
     git,
     open: archive,
     into: join(base, 'dumps'),
     onEvent: (each) => 'warning' in each && warnings.push(each.warning),
     ...{ repositories: [], people: new Map(), keepLinks: true, forge: '' },
   }
-  return { dumped: await Array.fromAsync(dumpForGitea(parts, signal)), warnings }
+  return { dumped: await Array.fromAsync(dumpForGitea(dependencies, signal)), warnings }
 }
 
 /** What this worker does with the archive, by name. A message with the name is answered with the result or the error. */

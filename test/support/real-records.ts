@@ -12,26 +12,26 @@ export const EXAMPLE_RECORDS = { needed: EXAMPLES.needed } as const
 
 export const RECORDED_GITHUB = { needed: RECORDED.needed } as const
 
-export type RecordsByKind = Map<string, Record<string, unknown>[]>
+export type GitHubRecordsByKind = Map<string, Record<string, unknown>[]>
 
 /** Reads every record of the archive made by github.com. */
-export async function realRecords(): Promise<RecordsByKind> {
-  const found: RecordsByKind = new Map()
+export async function realRecords(): Promise<GitHubRecordsByKind> {
+  const found: GitHubRecordsByKind = new Map()
   for await (const entry of readEntries(createReadStream(REAL_ARCHIVE.file)))
     if (entry.kind === 'file')
       await add(found, entry.path.replace(/^\.\//, ''), () => textOf(entry))
   return found
 }
 
-export async function exampleRecords(): Promise<RecordsByKind> {
-  const found: RecordsByKind = new Map()
+export async function exampleRecords(): Promise<GitHubRecordsByKind> {
+  const found: GitHubRecordsByKind = new Map()
   for (const name of readdirSync(EXAMPLES.path))
     await add(found, name, () => readFileSync(`${EXAMPLES.path}${name}`, 'utf8'))
   return found
 }
 
 async function add(
-  found: RecordsByKind,
+  found: GitHubRecordsByKind,
   name: string,
   text: () => string | Promise<string>,
 ): Promise<void> {

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { RepositoryFact } from '../../src/records/fact.ts'
-import type { FactKind, FactsByKind, WrittenKind } from '../../src/records/fact-kinds.ts'
 import { userRecord } from '../../src/records/people.ts'
-import { readFact } from '../../src/records/read-records.ts'
+import { readRecord } from '../../src/records/read-records.ts'
+import type { RecordOfRepository } from '../../src/records/record.ts'
+import type { RecordKind, RecordsByKind, WrittenKind } from '../../src/records/record-kinds.ts'
 import {
   createRecordUrls,
   type HostUrls,
@@ -10,7 +10,7 @@ import {
   urlInArchive,
 } from '../../src/records/record-urls.ts'
 import type { RepositoryFile } from '../../src/records/release.ts'
-import { toRecord } from '../../src/records/write-records.ts'
+import { toGitHubRecord } from '../../src/records/write-records.ts'
 
 /** URLs as GitHub and most hosts have them. */
 export function hostUrlsAt(host: string, people = host): HostUrls {
@@ -23,7 +23,7 @@ export function hostUrlsAt(host: string, people = host): HostUrls {
 
 /** Builders of the records that Godwit only reads. */
 const OTHER_BUILDERS: {
-  [K in Exclude<FactKind, WrittenKind>]: (fact: FactsByKind[K], urls: RecordUrls) => object
+  [K in Exclude<RecordKind, WrittenKind>]: (record: RecordsByKind[K], urls: RecordUrls) => object
 } = {
   bots: userRecord.write,
   discussion_categories: repositoryLinkRecord,
@@ -31,33 +31,33 @@ const OTHER_BUILDERS: {
   repository_files: repositoryFileRecord,
 }
 
-export const isWrittenKind = (kind: FactKind): kind is WrittenKind =>
+export const isWrittenKind = (kind: RecordKind): kind is WrittenKind =>
   !Object.hasOwn(OTHER_BUILDERS, kind)
 
-export function toAnyRecord(
-  kind: FactKind,
-  fact: FactsByKind[FactKind],
+export function toAnyGitHubRecord(
+  kind: RecordKind,
+  record: RecordsByKind[RecordKind],
   urls: HostUrls,
 ): Record<string, unknown> {
   const written = isWrittenKind(kind)
-    ? toRecord(kind, fact as never, urls)
-    : OTHER_BUILDERS[kind](fact as never, createRecordUrls(urls))
+    ? toGitHubRecord(kind, record as never, urls)
+    : OTHER_BUILDERS[kind](record as never, createRecordUrls(urls))
   return JSON.parse(JSON.stringify(written))
 }
 
 /** Returns the fields of a record that are lost or changed if it is read and written again. */
 export function fieldsChangedByRewrite(
-  kind: FactKind,
-  record: Record<string, unknown>,
+  kind: RecordKind,
+  githubRecord: Record<string, unknown>,
   urls: HostUrls,
 ): string[] {
-  const written = toAnyRecord(kind, readFact(kind, record), urls)
-  return Object.keys({ ...record, ...written }).filter(
-    (key) => !isDeepStrictEqual(record[key], written[key]),
+  const written = toAnyGitHubRecord(kind, readRecord(kind, githubRecord), urls)
+  return Object.keys({ ...githubRecord, ...written }).filter(
+    (key) => !isDeepStrictEqual(githubRecord[key], written[key]),
   )
 }
 
-function repositoryLinkRecord({ repository }: RepositoryFact, urls: RecordUrls) {
+function repositoryLinkRecord({ repository }: RecordOfRepository, urls: RecordUrls) {
   return { repository: urls.repository(repository) }
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Folder } from '../../src/archive/read-folder.ts'
 import { createGit } from '../../src/git/git.ts'
-import { type RestoreParts, restoreArchive } from '../../src/importer/restore-archive.ts'
+import { type RestoreOptions, restoreArchive } from '../../src/importer/restore-archive.ts'
 import { type Finding, verifyArchive } from '../../src/importer/verify-archive.ts'
 import type { Bytes } from '../../src/lib/bytes.ts'
 import { runTool } from './archive-tools.ts'
@@ -57,16 +57,16 @@ export async function restoreScene(t: Pick<TestContext, 'after'>): Promise<Resto
     ...{ base, ours, oursPacked, real },
     async verified(open, file) {
       const directory = mkdtempSync(join(base, 'verify-'))
-      const parts = { git, directory, file }
-      const findings = await Array.fromAsync(verifyArchive(parts, open(), signal()))
+      const dependencies = { git, directory, file }
+      const findings = await Array.fromAsync(verifyArchive(dependencies, open(), signal()))
       rmSync(directory, { recursive: true })
       return findings
     },
     async restored(open) {
       const into = mkdtempSync(join(base, 'restore-'))
       const notes: string[] = []
-      const parts: RestoreParts = { git, open, into, onNote: (line) => notes.push(line) }
-      for await (const { fullName, errors } of restoreArchive(parts, signal()))
+      const dependencies: RestoreOptions = { git, open, into, onNote: (line) => notes.push(line) }
+      for await (const { fullName, errors } of restoreArchive(dependencies, signal()))
         assert.deepEqual(errors, [], fullName)
       return { into, notes }
     },

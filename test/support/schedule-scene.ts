@@ -2,11 +2,11 @@ import type { TestContext } from 'node:test'
 import type { Account, Scope } from '../../src/accounts/account.ts'
 import { ensureAccount, findAccount } from '../../src/accounts/account-store.ts'
 import { DEFAULT_OPTIONS } from '../../src/migrations/migration.ts'
-import { type SyncParts, syncCatalogue } from '../../src/repositories/sync.ts'
+import { type SyncDependencies, syncAllRepositories } from '../../src/repositories/sync.ts'
 import { createSchedule, type ScheduleInput } from '../../src/schedules/change-schedule.ts'
 import { keepArchives } from '../../src/schedules/keep-archives.ts'
 import type { Timing } from '../../src/schedules/next-run.ts'
-import { type DueParts, runDueSchedules, runNow } from '../../src/schedules/run-schedule.ts'
+import { type DueDependencies, runDueSchedules, runNow } from '../../src/schedules/run-schedule.ts'
 import { listRuns } from '../../src/schedules/run-store.ts'
 import { findSchedule, type Schedule } from '../../src/schedules/schedule-store.ts'
 import type { Engine } from './databases.ts'
@@ -35,18 +35,23 @@ export async function scheduleScene(t: TestContext, engine: Engine, since: strin
   const { db, clock } = scene
   clock.now = Date.parse(since)
   const { blobs } = scene
-  const parts: DueParts = { ...scene.parts, blobs, maxUnfinished: 5, lockTtlMs: HOUR }
+  const dependencies: DueDependencies = {
+    ...scene.dependencies,
+    blobs,
+    maxUnfinished: 5,
+    lockTtlMs: HOUR,
+  }
   const alice = await ensureAccount(db, 'alice', 0)
   const octo = (await findAccount(db, 'octo'))!
 
   async function runHousekeeping(): Promise<void> {
     const rules = { archiveTtlMs: ARCHIVE_TTL_MS, segmentTtlMs: 30 * DAY }
-    await keepArchives({ ...parts, blobs: scene.blobs, ...rules })
-    await sweep({ ...parts, blobs: scene.blobs, ...rules })
+    await keepArchives({ ...dependencies, blobs: scene.blobs, ...rules })
+    await sweep({ ...dependencies, blobs: scene.blobs, ...rules })
   }
 
   return {
-    ...{ ...scene, parts, alice, octo, runHousekeeping: runHousekeeping },
+    ...{ ...scene, dependencies, alice, octo, runHousekeeping: runHousekeeping },
     createSchedule: (
       input: Partial<ScheduleInput> = {},
       scope: Scope = { owner: alice },
@@ -54,17 +59,18 @@ export async function scheduleScene(t: TestContext, engine: Engine, since: strin
     ) => {
       const options = { ...DEFAULT_OPTIONS, ...input.options }
       const maxSchedules = 3
-      return createSchedule({ ...parts, maxSchedules }, scope, creator, {
+      return createSchedule({ ...dependencies, maxSchedules }, scope, creator, {
         ...DAILY,
         ...input,
         options,
       })
     },
-    /** Updates the catalogue from the host. */
-    sync: () => syncCatalogue(scene.parts as SyncParts),
-    runDue: (change: Partial<DueParts> = {}) => runDueSchedules({ ...parts, ...change }),
+    /** Updates the repository index from the host. */
+    sync: () => syncAllRepositories(scene.dependencies as SyncDependencies),
+    runDue: (change: Partial<DueDependencies> = {}) =>
+      runDueSchedules({ ...dependencies, ...change }),
     runNow: async (schedule: Schedule, by = alice) =>
-      runNow(parts, (await findSchedule(db, schedule, schedule.id))!, {
+      runNow(dependencies, (await findSchedule(db, schedule, schedule.id))!, {
         by,
         async alsoWrite() {},
       }),

@@ -6,8 +6,8 @@ import pg from 'pg'
 import type { Service } from './service.ts'
 
 /** Columns that a request may change without an effect: counters and times of last use. */
-const VOLATILE_COLUMNS = new Set(['last_used_at', 'last_used_ip', 'synced_at', 'stamp'])
-/** In `sqlite_sequence` SQLite also counts inserts that become updates, so reads that refresh the catalogue change it. */
+const VOLATILE_COLUMNS = new Set(['last_used_at', 'last_used_ip', 'synced_at', 'change_token'])
+/** In `sqlite_sequence` SQLite also counts inserts that become updates, so reads that refresh the repository index change it. */
 const VOLATILE_TABLES = new Set([
   'audit_log',
   'leases',

@@ -10,7 +10,7 @@ import type { Queue, StartedWorker } from '../../src/queue/queue.ts'
 import {
   createDeliveries,
   DELIVERIES_AT_ONCE,
-  type DeliverParts,
+  type DeliverDependencies,
 } from '../../src/webhooks/deliver-webhook.ts'
 import { listDeliveries } from '../../src/webhooks/delivery-store.ts'
 import { recordEvent } from '../../src/webhooks/record-event.ts'
@@ -44,7 +44,7 @@ export async function webhookScene(
     embeddedQueue({ db, now, leaseMs, pollIntervalMs: 20, retryPauseMs: 1 })
   const errors: string[] = []
   const logged: string[] = []
-  const parts: DeliverParts = {
+  const dependencies: DeliverDependencies = {
     ...{ db, queue, now, version: '1.2.3' },
     log: { info: (fields, words) => void logged.push(`${words} ${JSON.stringify(fields)}`) },
     send: {
@@ -52,11 +52,11 @@ export async function webhookScene(
       resolve: createResolver(),
       timeoutMs: TIMEOUT_MS,
     },
-    payloadOf: ({ event, action, facts }) => ({ event, action, facts }),
+    payloadOf: ({ event, action, subject }) => ({ event, action, subject }),
   }
   let working: StartedWorker | undefined
   const scene = {
-    ...{ db, clock, queue, parts, errors, logged, counts },
+    ...{ db, clock, queue, dependencies, errors, logged, counts },
 
     createAccount: (login: string) => ensureAccount(db, login, 0),
     async addWebhook(
@@ -68,15 +68,19 @@ export async function webhookScene(
       const settings = { url, ...defaults, ...more } as WebhookSettings
       return insertWebhook(db, { owner }, settings, clock.now)
     },
-    recordEnd: (owner: Account, action = 'exported', facts: unknown = {}) =>
+    recordEnd: (owner: Account, action = 'exported', subject: unknown = {}) =>
       db
         .transaction()
         .execute((tx) =>
-          recordEvent(parts, tx, { owner }, async () => ({ event: 'migration', action, facts })),
+          recordEvent(dependencies, tx, { owner }, async () => ({
+            event: 'migration',
+            action,
+            subject,
+          })),
         ),
 
-    work(change: Partial<DeliverParts> = {}): void {
-      const deliveries = createDeliveries({ ...parts, ...change })
+    work(change: Partial<DeliverDependencies> = {}): void {
+      const deliveries = createDeliveries({ ...dependencies, ...change })
       scene.resumeParked = deliveries.resumeParked
       working = queue.work(deliveries.handlers, {
         queue: 'webhooks',

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findSigningKey } from '../../db/survey.ts'
+import { findSigningKey } from '../../db/inspect-database.ts'
 import { hasCode } from '../../lib/errno.ts'
 import { isLoopback } from '../../lib/ip-address.ts'
 import { formatCount } from '../../lib/quantities.ts'

@@ -3,8 +3,13 @@ import { link, open, rename, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describeMove } from '../../db/copy-marks.ts'
-import { findCopyMarks, findSigningKey, listProcesses, surveyStoredData } from '../../db/survey.ts'
-import { ownerKeyOf } from '../../exporter/own-store.ts'
+import {
+  findCopyMarks,
+  findSigningKey,
+  inspectStoredData,
+  listProcesses,
+} from '../../db/inspect-database.ts'
+import { ownerKeyOf } from '../../exporter/blob-store-owner.ts'
 import { storedLength } from '../../exporter/read-digest.ts'
 import { nearestExisting } from '../../formats/output.ts'
 import { describeDiskFailure } from '../../lib/disk-errors.ts'
@@ -153,9 +158,9 @@ export async function* checkSharedData(config: ServiceConfig): AsyncGenerator<Ch
 /** Reports the result and age of the checks that the service makes of stored data, without reading that data. */
 export async function* checkStoredData(config: ServiceConfig): AsyncGenerator<CheckResult> {
   // checkDatabase reports a database that cannot be read.
-  const survey = await surveyStoredData(databaseOf(config)).catch(() => undefined)
-  if (!survey || survey.segments === 0) return
-  const { segments, damaged, oldestCheckAt } = survey
+  const inspection = await inspectStoredData(databaseOf(config)).catch(() => undefined)
+  if (!inspection || inspection.segments === 0) return
+  const { segments, damaged, oldestCheckAt } = inspection
   // checkData and checkBucket report a store that cannot be read.
   if (!(await isOwnStore(config).catch(() => true))) {
     const found = `${formatCount(segments, 'stored segment')} should be in ${blobsAddress(config)}, but it is empty or the store of another database`

@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs'
 import { sqliteFile } from '../../db/connect.ts'
 import { withoutPassword } from '../../db/database-address.ts'
 import {
-  type PostgresSurvey,
+  inspectPostgres,
+  inspectSqlite,
+  type PostgresInspection,
   type SchemaAge,
-  surveyPostgres,
-  surveySqlite,
-} from '../../db/survey.ts'
+} from '../../db/inspect-database.ts'
 import { NEWEST_SCHEMA } from '../../db/upgrade.ts'
-import { addDiskFacts, describeDiskFailure } from '../../lib/disk-errors.ts'
+import { addDiskDetails, describeDiskFailure } from '../../lib/disk-errors.ts'
 import { UTF8_REMEDY } from '../../service/database-errors.ts'
 import type { ServiceConfig } from '../service-settings.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
@@ -18,7 +18,7 @@ const MIN_POSTGRES_VERSION = 13
 const HOUR_MS = 3_600_000
 const REPAIR_DISK = 'free some space, or repair the disk or the permissions of the file'
 
-/** The database of a configuration, for the functions of survey.ts. */
+/** The database of a configuration, for the functions of inspect-database.ts. */
 export const databaseOf = ({ data, databaseUrl }: ServiceConfig) => ({
   sqlite: sqliteFile(data),
   postgres: databaseUrl,
@@ -36,15 +36,15 @@ function* checkSqlite(file: string): Generator<CheckResult> {
   if (!existsSync(file))
     return yield passed('database', `SQLite at ${file}, will be created at the first start`)
   const restore = 'stop Godwit and restore the last backup of the database'
-  let survey: ReturnType<typeof surveySqlite>
+  let inspection: ReturnType<typeof inspectSqlite>
   try {
-    survey = surveySqlite(file)
+    inspection = inspectSqlite(file)
   } catch (error) {
-    const diskFailure = describeDiskFailure(addDiskFacts(error, file))
+    const diskFailure = describeDiskFailure(addDiskDetails(error, file))
     if (diskFailure) return yield failure('database', diskFailure, REPAIR_DISK)
     return yield failure('database', `${file} cannot be read: ${errorText(error)}`, restore)
   }
-  const { integrity, tables, schema } = survey
+  const { integrity, tables, schema } = inspection
   if (integrity !== 'ok')
     return yield failure('database', `${file} is damaged: ${integrity.split('\n').at(-1)}`, restore)
   if (!schema && tables > 0) {
@@ -61,20 +61,20 @@ function* checkSqlite(file: string): Generator<CheckResult> {
 
 async function* checkPostgres(databaseUrl: string): AsyncGenerator<CheckResult> {
   const address = withoutPassword(databaseUrl)
-  let survey: PostgresSurvey
+  let inspection: PostgresInspection
   try {
-    survey = await surveyPostgres(databaseUrl)
+    inspection = await inspectPostgres(databaseUrl)
   } catch (error) {
     const found = `${address} cannot be used: ${errorText(error)}`
     const advice = 'start it, or fix host, port, name and password in --database-url'
     return yield failure('database', found, advice)
   }
-  yield postgresResult(`PostgreSQL ${survey.version} at ${address}`, survey)
-  yield clockResult('clock of database', survey.clockAheadMs, survey.roundTripMs)
+  yield postgresResult(`PostgreSQL ${inspection.version} at ${address}`, inspection)
+  yield clockResult('clock of database', inspection.clockAheadMs, inspection.roundTripMs)
 }
 
-function postgresResult(what: string, survey: PostgresSurvey): CheckResult {
-  const { database, versionNumber, isStandby, encoding, mayCreate, schema } = survey
+function postgresResult(what: string, inspection: PostgresInspection): CheckResult {
+  const { database, versionNumber, isStandby, encoding, mayCreate, schema } = inspection
   if (versionNumber < MIN_POSTGRES_VERSION * 10_000) {
     const advice = `use PostgreSQL ${MIN_POSTGRES_VERSION} or newer`
     return failure('database', `${what} is too old`, advice)

@@ -46,7 +46,7 @@ export async function* checkForge(config: ServiceConfig): AsyncGenerator<CheckRe
 async function* checkSudo(forge: Forge, signal: AbortSignal): AsyncGenerator<CheckResult> {
   const owner = await forge.tokenOwner(signal)
   try {
-    await forge.readRights(owner, signal)
+    await forge.readPermissions(owner, signal)
   } catch (error) {
     if (!(error instanceof HostRequestFailed)) throw error
     const found = `the forge's token may not read the permissions of users: ${error.message}`

@@ -4,24 +4,24 @@ import type { Migration } from '../../migrations/migration.ts'
 import type { User } from '../../records/people.ts'
 import { type HostUrls, urlInArchive } from '../../records/record-urls.ts'
 import type { Repository } from '../../records/repository.ts'
-import { toRecord } from '../../records/write-records.ts'
+import { toGitHubRecord } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
-import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
+import { fullNameOf, type RepositoryMetadata } from '../../repositories/repository-metadata.ts'
 import type { ArchivedRecords } from '../records/archived-records.ts'
 import {
   type CoveredOrganization,
-  catalogueOrganization,
-  catalogueRepository,
-  catalogueUser,
   creatorOf,
   hostUrlsOf,
   ORGANIZATION_SETTINGS,
+  organizationRecordOf,
   peopleIn,
   protectedBranchRecords,
+  repositoryRecordOf,
   repositorySettings,
-} from './catalogue-facts.ts'
+  userRecordOf,
+} from './index-records.ts'
 
-/** Records that merge facts from the catalogue with facts from the forge. If both have a value, the forge's is used. */
+/** GitHub records that merge values of the repository index with those of the forge. If both have a value, the forge's is used. */
 
 /** Logins are case-insensitive, but addresses are not, so all links use the spelling of the forge. */
 export const withForgeSpelling = (addresses: Addresses, records: ArchivedRecords): Addresses => ({
@@ -29,7 +29,7 @@ export const withForgeSpelling = (addresses: Addresses, records: ArchivedRecords
   userHtml: (login) => addresses.userHtml(records.forgeSpelling(login)),
 })
 
-interface PeopleParts {
+interface PeopleDependencies {
   migration: Pick<Migration, 'owner'>
   organizations: readonly CoveredOrganization[]
   records: ArchivedRecords | undefined
@@ -37,76 +37,80 @@ interface PeopleParts {
 
 /** Returns a record for each person that another record links to, sorted by login. */
 export function userRecords(
-  { migration, organizations, records }: PeopleParts,
-  facts: readonly RepositoryFacts[],
+  { migration, organizations, records }: PeopleDependencies,
+  metadata: readonly RepositoryMetadata[],
   addresses: Addresses,
 ): object[] {
   const all = new Map<string, User>()
-  for (const person of peopleIn(migration.owner, facts, organizations))
-    all.set(nameKey(person.login), catalogueUser(person, addresses))
+  for (const person of peopleIn(migration.owner, metadata, organizations))
+    all.set(nameKey(person.login), userRecordOf(person, addresses))
   for (const [key, user] of records?.users ?? []) all.set(key, user)
   // An organization has its own record with the same address.
   for (const key of records?.organizations.keys() ?? []) all.delete(key)
   const urls = hostUrlsOf(addresses)
-  return [...all.keys()].sort().map((key) => toRecord('users', all.get(key)!, urls))
+  return [...all.keys()].sort().map((key) => toGitHubRecord('users', all.get(key)!, urls))
 }
 
 export function organizationRecords(
-  { organizations, records }: PeopleParts,
+  { organizations, records }: PeopleDependencies,
   urls: HostUrls,
 ): object[] {
   // Only the forge knows that some owners are organizations: in a directory, they look like users.
   const fromForge = new Map(records?.organizations)
   const covered = organizations.map((each) => {
-    const own = catalogueOrganization(each)
-    const fact = fromForge.get(nameKey(own.login))
-    fromForge.delete(nameKey(own.login))
-    return fact ? { ...fact, members: fact.members.length > 0 ? fact.members : own.members } : own
+    const indexed = organizationRecordOf(each)
+    const record = fromForge.get(nameKey(indexed.login))
+    fromForge.delete(nameKey(indexed.login))
+    return record
+      ? { ...record, members: record.members.length > 0 ? record.members : indexed.members }
+      : indexed
   })
-  return [...covered, ...fromForge.values()].map((fact) => ({
-    ...toRecord('organizations', fact, urls),
+  return [...covered, ...fromForge.values()].map((record) => ({
+    ...toGitHubRecord('organizations', record, urls),
     ...ORGANIZATION_SETTINGS,
   }))
 }
 
 export const teamRecords = (records: ArchivedRecords, urls: HostUrls): object[] =>
-  [...records.teams.values()].map((team) => toRecord('teams', team, urls))
+  [...records.teams.values()].map((team) => toGitHubRecord('teams', team, urls))
 
 interface RepositoryOptions {
-  hasWikiInArchive(facts: RepositoryFacts): boolean
+  hasWikiInArchive(metadata: RepositoryMetadata): boolean
   migrationOwner: Account
 }
 
 export async function* repositoryRecords(
-  repositories: readonly RepositoryFacts[],
+  repositories: readonly RepositoryMetadata[],
   records: ArchivedRecords | undefined,
   urls: HostUrls,
   { hasWikiInArchive, migrationOwner }: RepositoryOptions,
 ): AsyncGenerator<object> {
-  for (const facts of repositories) {
-    const own = catalogueRepository(facts, migrationOwner)
-    const fromForge = await records?.repository(fullNameOf(facts))
-    const fact = fromForge ? withForgeFields(own, fromForge, creatorOf(facts, migrationOwner)) : own
+  for (const metadata of repositories) {
+    const indexed = repositoryRecordOf(metadata, migrationOwner)
+    const fromForge = await records?.repository(fullNameOf(metadata))
+    const record = fromForge
+      ? withForgeFields(indexed, fromForge, creatorOf(metadata, migrationOwner))
+      : indexed
     yield {
-      ...toRecord('repositories', fact, urls),
-      ...repositorySettings(facts),
+      ...toGitHubRecord('repositories', record, urls),
+      ...repositorySettings(metadata),
       // A link to a missing wiki breaks importers.
-      ...(hasWikiInArchive(facts) && {
-        wiki_url: urlInArchive(`repositories/${fullNameOf(facts)}.wiki.git`),
+      ...(hasWikiInArchive(metadata) && {
+        wiki_url: urlInArchive(`repositories/${fullNameOf(metadata)}.wiki.git`),
       }),
     }
   }
 }
 
-/** Replaces facts of the catalogue by those of the forge, except names, the default branch and the path of the git data. */
+/** Replaces values of the repository index by those of the forge, except names, the default branch and the path of the git data. */
 function withForgeFields(
-  own: Repository,
+  indexed: Repository,
   fromForge: Repository,
   creator: string | null,
 ): Repository {
-  const { owner, name, defaultBranch, git, topics } = own
+  const { owner, name, defaultBranch, git, topics } = indexed
   return {
-    ...own,
+    ...indexed,
     ...fromForge,
     owner,
     name,
@@ -120,8 +124,8 @@ function withForgeFields(
 
 /** If both the forge and git have a rule for a branch, only the forge's is written. */
 export async function* branchRecords(
-  { migration, records }: PeopleParts,
-  repositories: readonly RepositoryFacts[],
+  { migration, records }: PeopleDependencies,
+  repositories: readonly RepositoryMetadata[],
   urls: HostUrls,
 ): AsyncGenerator<object> {
   const written = new Set<unknown>()
@@ -129,7 +133,7 @@ export async function* branchRecords(
     written.add(rule.url)
     yield rule
   }
-  for (const facts of repositories)
-    for (const rule of protectedBranchRecords(facts, migration.owner, urls))
+  for (const metadata of repositories)
+    for (const rule of protectedBranchRecords(metadata, migration.owner, urls))
       if (!written.has(rule.url)) yield rule
 }

@@ -18,13 +18,13 @@ import type { ExportedRepository } from '../../migrations/export-store.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { archivedKeysOf } from '../../migrations/outcomes.ts'
 import type { StoredContents } from '../../migrations/segment-store.ts'
-import { ISSUE_TRACKER_KINDS } from '../../records/fact-kinds.ts'
+import { ISSUE_TRACKER_KINDS } from '../../records/record-kinds.ts'
 import { splitIntoFiles } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
-import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
+import { fullNameOf, type RepositoryMetadata } from '../../repositories/repository-metadata.ts'
 import type { ArchivedRecords } from '../records/archived-records.ts'
 import { FILES_FOLDERS, type FilesContents } from '../records/record-rows.ts'
-import { type CoveredOrganization, hostUrlsOf } from './catalogue-facts.ts'
+import { type CoveredOrganization, hostUrlsOf } from './index-records.ts'
 import {
   branchRecords,
   organizationRecords,
@@ -34,11 +34,11 @@ import {
   withForgeSpelling,
 } from './merged-records.ts'
 
-export interface MetadataParts {
+export interface MetadataDependencies {
   migration: Pick<Migration, 'guid' | 'owner' | 'options' | 'createdAt'>
   repositories: readonly ExportedRepository[]
   organizations: readonly CoveredOrganization[]
-  survey: Awaited<ReturnType<typeof surveySegments>>
+  segmentSummary: Awaited<ReturnType<typeof summarizeSegments>>
   /** The records from the forge, if the archive has any. */
   records: ArchivedRecords | undefined
   addresses: Addresses
@@ -52,44 +52,50 @@ export interface MetadataParts {
  * manifest lists. Only one file is in memory at a time.
  */
 export async function* metadataEntries(
-  parts: MetadataParts,
+  dependencies: MetadataDependencies,
   files: ManifestFile[],
 ): AsyncGenerator<SegmentEntry> {
-  const { createdAt } = parts.migration
-  for await (const { name: path, text } of filesOf(parts)) {
+  const { createdAt } = dependencies.migration
+  for await (const { name: path, text } of filesOf(dependencies)) {
     const bytes = Buffer.from(text)
     const size = bytes.length
     files.push({ path, size, sha256: hash('sha256', bytes, 'hex') })
     const open = () => [bytes]
     yield { kind: 'file', path, size, modifiedAt: createdAt, packed: false, open }
   }
-  for (const path of foldersOf(parts)) yield { kind: 'directory', path, modifiedAt: createdAt }
+  for (const path of foldersOf(dependencies))
+    yield { kind: 'directory', path, modifiedAt: createdAt }
 }
 
-async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; text: string }> {
-  const { migration, records } = parts
+async function* filesOf(
+  dependencies: MetadataDependencies,
+): AsyncGenerator<{ name: string; text: string }> {
+  const { migration, records } = dependencies
   const { excludeMetadata, orgMetadataOnly, excludeReleases, excludeGitData } = migration.options
   const hasAllMetadata = !excludeMetadata && !orgMetadataOnly
-  const addresses = records ? withForgeSpelling(parts.addresses, records) : parts.addresses
-  const facts = parts.repositories
-    .flatMap(({ facts, reason }) => (reason === null ? facts : []))
+  const addresses = records
+    ? withForgeSpelling(dependencies.addresses, records)
+    : dependencies.addresses
+  const metadata = dependencies.repositories
+    .flatMap(({ metadata, reason }) => (reason === null ? metadata : []))
     .sort((a, b) => a.id - b.id)
   const urls = hostUrlsOf(addresses)
 
   yield { name: 'schema.json', text: SCHEMA }
-  if (hasAllMetadata) yield* splitIntoFiles('users', userRecords(parts, facts, addresses))
-  yield* splitIntoFiles('organizations', organizationRecords(parts, urls))
+  if (hasAllMetadata) yield* splitIntoFiles('users', userRecords(dependencies, metadata, addresses))
+  yield* splitIntoFiles('organizations', organizationRecords(dependencies, urls))
   if (records) yield* splitIntoFiles('teams', teamRecords(records, urls))
   const { owner: migrationOwner } = migration
-  const hasWikiInArchive = (each: RepositoryFacts) =>
-    !excludeGitData && parts.survey.withWiki.has(fullNameOf(each))
+  const hasWikiInArchive = (each: RepositoryMetadata) =>
+    !excludeGitData && dependencies.segmentSummary.withWiki.has(fullNameOf(each))
   const options = { migrationOwner, hasWikiInArchive }
-  yield* splitIntoFiles('repositories', repositoryRecords(facts, records, urls, options))
+  yield* splitIntoFiles('repositories', repositoryRecords(metadata, records, urls, options))
   if (records)
     for (const kind of ISSUE_TRACKER_KINDS)
       if (kind !== 'releases' || !excludeReleases)
         yield* splitIntoFiles(kind, records.records(kind, urls))
-  if (hasAllMetadata) yield* splitIntoFiles('protected_branches', branchRecords(parts, facts, urls))
+  if (hasAllMetadata)
+    yield* splitIntoFiles('protected_branches', branchRecords(dependencies, metadata, urls))
   if (records) yield* splitIntoFiles('attachments', records.records('attachments', urls))
 }
 
@@ -100,11 +106,14 @@ type StreamedManifest = Omit<Manifest, 'repositories' | 'stored_files'> & {
 }
 
 /** Returns the manifest: the last entry of the archive, which lists all others. */
-export function manifestEntry(parts: MetadataParts, metadata: ManifestMetadata): SegmentEntry {
-  const { migration, repositories, generator, createdAt, survey } = parts
-  const losses = repositories.flatMap(({ facts, reason, records }) =>
+export function manifestEntry(
+  dependencies: MetadataDependencies,
+  metadata: ManifestMetadata,
+): SegmentEntry {
+  const { migration, repositories, generator, createdAt, segmentSummary } = dependencies
+  const losses = repositories.flatMap(({ metadata, reason, records }) =>
     reason === null && records
-      ? records.losses.map((loss) => ({ full_name: fullNameOf(facts), ...loss }))
+      ? records.losses.map((loss) => ({ full_name: fullNameOf(metadata), ...loss }))
       : [],
   )
   const manifest: StreamedManifest = {
@@ -112,12 +121,12 @@ export function manifestEntry(parts: MetadataParts, metadata: ManifestMetadata):
     generator,
     migration_guid: migration.guid,
     created_at: new Date(createdAt).toISOString(),
-    repositories: survey.repositories,
-    skipped: repositories.flatMap(({ facts, reason }) =>
-      reason === null ? [] : [{ full_name: fullNameOf(facts), reason }],
+    repositories: segmentSummary.repositories,
+    skipped: repositories.flatMap(({ metadata, reason }) =>
+      reason === null ? [] : [{ full_name: fullNameOf(metadata), reason }],
     ),
     metadata,
-    stored_files: survey.storedFiles,
+    stored_files: segmentSummary.storedFiles,
     ...(losses.length > 0 && { losses }),
   }
   const fields = Object.entries(manifest)
@@ -132,7 +141,7 @@ export function manifestEntry(parts: MetadataParts, metadata: ManifestMetadata):
 }
 
 /** Returns the folders above the segments. A segment begins with its own folder; those above are shared and must occur only once. */
-function foldersOf({ survey: { owners, filesFolders } }: MetadataParts): string[] {
+function foldersOf({ segmentSummary: { owners, filesFolders } }: MetadataDependencies): string[] {
   return [
     ...FILES_FOLDERS.filter((folder) => filesFolders.has(folder)),
     ...(owners.size === 0 ? [] : ['repositories']),
@@ -140,8 +149,8 @@ function foldersOf({ survey: { owners, filesFolders } }: MetadataParts): string[
   ]
 }
 
-/** Collects facts about all segments of repositories, which the metadata and the manifest need. */
-export async function surveySegments(
+/** Summarizes all segments of repositories, which the metadata and the manifest need. */
+export async function summarizeSegments(
   exported: readonly ExportedRepository[],
   contents: StoredContents,
 ) {

@@ -16,15 +16,15 @@ import {
 import type { Organization } from '../../records/people.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { openArchivedRecords } from '../records/archived-records.ts'
-import type { CoveredOrganization } from './catalogue-facts.ts'
+import type { CoveredOrganization } from './index-records.ts'
 import {
-  type MetadataParts,
+  type MetadataDependencies,
   manifestEntry,
   metadataEntries,
-  surveySegments,
+  summarizeSegments,
 } from './metadata-entries.ts'
 
-export interface MetadataWriterParts {
+export interface MetadataWriterDependencies {
   db: Db
   blobs: BlobStore
   now: () => number
@@ -33,7 +33,7 @@ export interface MetadataWriterParts {
   generator: string
 }
 
-interface Covered extends Pick<MetadataParts, 'migration' | 'repositories'> {
+interface Covered extends Pick<MetadataDependencies, 'migration' | 'repositories'> {
   /** Organizations to include in addition to the owners of the repositories. */
   organizations: readonly Account[]
   contents: StoredContents
@@ -56,7 +56,7 @@ export const segmentKeysOf = ({ segmentKey, records, reason }: ExportedRepositor
  * segments in the order of the archive.
  */
 export async function writeMetadata(
-  { db, blobs, now, addresses, generator }: MetadataWriterParts,
+  { db, blobs, now, addresses, generator }: MetadataWriterDependencies,
   covered: Covered,
   signal: AbortSignal,
 ) {
@@ -67,13 +67,21 @@ export async function writeMetadata(
     contents,
     signal,
     api: addresses.api,
-    repositories: exported.toSorted((a, b) => a.facts.id - b.facts.id),
+    repositories: exported.toSorted((a, b) => a.metadata.id - b.metadata.id),
     maySeeMembers: (organization) => maySeeMembers(covered.viewer, organization),
   })
-  const survey = await surveySegments(exported, contents)
+  const segmentSummary = await summarizeSegments(exported, contents)
   const organizations = await coveredOrganizations(db, covered)
   const createdAt = now()
-  const parts = { ...covered, organizations, survey, records, addresses, generator, createdAt }
+  const dependencies = {
+    ...covered,
+    organizations,
+    segmentSummary,
+    records,
+    addresses,
+    generator,
+    createdAt,
+  }
   const write = async (
     entries: AsyncIterable<SegmentEntry> | Iterable<SegmentEntry>,
   ): Promise<SegmentRecord> => {
@@ -81,9 +89,11 @@ export async function writeMetadata(
     return { key, ...(await writeSegment(entries, (bytes) => blobs.put(key, bytes, { signal }))) }
   }
   const files: ManifestFile[] = []
-  const metadata = await write(metadataEntries(parts, files))
-  const manifest = await write([manifestEntry(parts, { segment: digestsOf(metadata), files })])
-  const segments = survey.segmentKeys.map((key) => contents.segments.get(key)!)
+  const metadata = await write(metadataEntries(dependencies, files))
+  const manifest = await write([
+    manifestEntry(dependencies, { segment: digestsOf(metadata), files }),
+  ])
+  const segments = segmentSummary.segmentKeys.map((key) => contents.segments.get(key)!)
   return { all: [metadata, ...segments, manifest], metadata, manifest }
 }
 
@@ -92,7 +102,9 @@ async function coveredOrganizations(
   db: Db,
   { organizations, repositories, viewer }: Covered,
 ): Promise<CoveredOrganization[]> {
-  const owners = repositories.flatMap(({ facts, reason }) => (reason === null ? facts.owner : []))
+  const owners = repositories.flatMap(({ metadata, reason }) =>
+    reason === null ? metadata.owner : [],
+  )
   const all = [...organizations, ...owners.filter(({ type }) => type === 'Organization')]
   const accounts = [...new Map(all.map((account) => [account.id, account])).values()]
   const members = await membersOf(db, accounts)

@@ -9,12 +9,12 @@ import { openArchivedRecords } from './archived-records.ts'
 test('a record that is damaged is reported as damage, even if it cannot be converted', async () => {
   const bytes = deflateRawSync('{"logim":"ann"}\n')
   const section = { kind: 'users', start: 0, end: bytes.length, count: 1, crc32: 0 }
-  const facts = { owner: { login: 'octo' }, name: 'tools' }
+  const metadata = { owner: { login: 'octo' }, name: 'tools' }
   const records = { rowsKey: 'rows', attachmentsKey: null, assetsKey: null }
   const opened = openArchivedRecords({
     blobs: { open: async () => [bytes] },
     contents: { of: async () => ({ forge: 'https://git.example.com', sections: [section] }) },
-    repositories: [{ facts, records }],
+    repositories: [{ metadata, records }],
     signal: new AbortController().signal,
   } as unknown as Parameters<typeof openArchivedRecords>[0])
   await assert.rejects(opened, SegmentDamaged)
@@ -27,12 +27,12 @@ test('the login of each member is read once, however many members and repositori
     ['members', [...members, { login: 'stranger' }]],
   ] as const
   const blobs: Buffer[] = []
-  const sections = rows.map(([kind, facts]) => {
-    const bytes = deflateRawSync(facts.map((fact) => `${JSON.stringify(fact)}\n`).join(''))
+  const sections = rows.map(([kind, records]) => {
+    const bytes = deflateRawSync(records.map((item) => `${JSON.stringify(item)}\n`).join(''))
     const start = Buffer.concat(blobs).length
     blobs.push(bytes)
     const crc = crc32(bytes)
-    return { kind, start, end: start + bytes.length, count: facts.length, crc32: crc }
+    return { kind, start, end: start + bytes.length, count: records.length, crc32: crc }
   })
   const stored = Buffer.concat(blobs)
   let reads = 0
@@ -43,7 +43,7 @@ test('the login of each member is read once, however many members and repositori
     },
     contents: { of: async () => ({ forge: 'https://git.example.com', sections }) },
     repositories: ['tools', 'site'].map((name) => ({
-      facts: { owner: { login: 'octo' }, name },
+      metadata: { owner: { login: 'octo' }, name },
       records,
     })),
     maySeeMembers(organization: Organization) {

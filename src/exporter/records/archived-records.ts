@@ -3,12 +3,12 @@ import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'
 import { archivedKeysOf } from '../../migrations/outcomes.ts'
 import type { StoredContents } from '../../migrations/segment-store.ts'
-import type { FactsByKind } from '../../records/fact-kinds.ts'
 import type { Organization, Team, User } from '../../records/people.ts'
+import type { RecordsByKind } from '../../records/record-kinds.ts'
 import { createRecordUrls, type HostUrls } from '../../records/record-urls.ts'
 import type { Repository } from '../../records/repository.ts'
-import { toRecord } from '../../records/write-records.ts'
-import { fullNameOf } from '../../repositories/facts.ts'
+import { toGitHubRecord } from '../../records/write-records.ts'
+import { fullNameOf } from '../../repositories/repository-metadata.ts'
 import { rewriteAttachmentLinks } from '../../sources/forge/attachment-links.ts'
 import {
   type FilesContents,
@@ -18,7 +18,7 @@ import {
   readRows,
 } from './record-rows.ts'
 
-interface ArchivedRecordsParts {
+interface ArchivedRecordsDependencies {
   blobs: BlobStore
   repositories: readonly ExportedRepository[]
   contents: StoredContents
@@ -41,12 +41,13 @@ export type ArchivedRecords = NonNullable<Awaited<ReturnType<typeof openArchived
  * Opens the records that were read from the forge for the repositories of one archive; undefined if none of them has any. Users,
  * organizations and teams are held in memory. The rest is read from the blob store, one record at a time.
  */
-export async function openArchivedRecords(parts: ArchivedRecordsParts) {
-  const { repositories, contents, blobs, signal, api, maySeeMembers } = parts
+export async function openArchivedRecords(dependencies: ArchivedRecordsDependencies) {
+  const { repositories, contents, blobs, signal, api, maySeeMembers } = dependencies
   const allRows: RepositoryRows[] = []
-  for (const { facts, records } of repositories) {
+  for (const { metadata, records } of repositories) {
     const found = records && (await contents.of<RowsContents>(records.rowsKey))
-    if (found) allRows.push({ fullName: fullNameOf(facts), key: records.rowsKey, contents: found })
+    if (found)
+      allRows.push({ fullName: fullNameOf(metadata), key: records.rowsKey, contents: found })
   }
   if (allRows.length === 0) return undefined
 
@@ -66,9 +67,9 @@ export async function openArchivedRecords(parts: ArchivedRecordsParts) {
       if (path.startsWith('attachments/')) attachmentIds.add(path.split('/')[1] ?? '')
     }
   for (const rows of allRows) {
-    await forEach(rows, 'organizations', (fact) => {
-      const visible = maySeeMembers(fact) ? fact : { ...fact, members: [] }
-      organizations.set(nameKey(fact.login), visible)
+    await forEach(rows, 'organizations', (record) => {
+      const visible = maySeeMembers(record) ? record : { ...record, members: [] }
+      organizations.set(nameKey(record.login), visible)
       addVisibleLogins(visible.members)
     })
     await forEach(rows, 'teams', addTeam)
@@ -81,28 +82,28 @@ export async function openArchivedRecords(parts: ArchivedRecordsParts) {
   async function forEach<K extends Kind>(
     rows: RepositoryRows,
     kind: K,
-    use: (fact: RowsByKind[K]) => void,
+    use: (record: RowsByKind[K]) => void,
   ) {
     const used = map(rows, kind, use)
     while (!(await used.next()).done);
   }
 
   /**
-   * Yields the result of `convert` for each fact of one kind. Throws SegmentDamaged if the rows are damaged. That is detected only
+   * Yields the result of `convert` for each record of one kind. Throws SegmentDamaged if the rows are damaged. That is detected only
    * after the last row, so if `convert` fails, the remaining rows are read to find out whether damage is the reason.
    */
   async function* map<K extends Kind, T>(
     { key, contents: { sections } }: RepositoryRows,
     kind: K,
-    convert: (fact: RowsByKind[K]) => T,
+    convert: (record: RowsByKind[K]) => T,
   ): AsyncGenerator<T> {
-    const facts = readRows(blobs, key, sections, kind, signal)
-    for await (const fact of facts) {
+    const records = readRows(blobs, key, sections, kind, signal)
+    for await (const record of records) {
       let converted: T
       try {
-        converted = convert(fact)
+        converted = convert(record)
       } catch (error) {
-        while (!(await facts.next()).done);
+        while (!(await records.next()).done);
         throw error
       }
       yield converted
@@ -121,13 +122,13 @@ export async function openArchivedRecords(parts: ArchivedRecordsParts) {
   }
 
   /** Adds a team, or adds the permissions if another repository had the same team. Members are left out if they are not visible. */
-  function addTeam(fact: Team): void {
-    const key = `${nameKey(fact.organization)}/${fact.slug}`
+  function addTeam(record: Team): void {
+    const key = `${nameKey(record.organization)}/${record.slug}`
     const areMembersVisible =
-      (organizations.get(nameKey(fact.organization))?.members.length ?? 0) > 0
-    const permissions = [...(teams.get(key)?.permissions ?? []), ...fact.permissions]
-    const members = areMembersVisible ? fact.members : []
-    teams.set(key, { ...fact, permissions, members })
+      (organizations.get(nameKey(record.organization))?.members.length ?? 0) > 0
+    const permissions = [...(teams.get(key)?.permissions ?? []), ...record.permissions]
+    const members = areMembersVisible ? record.members : []
+    teams.set(key, { ...record, permissions, members })
     addVisibleLogins(members)
   }
 
@@ -135,29 +136,29 @@ export async function openArchivedRecords(parts: ArchivedRecordsParts) {
    * Adds the old addresses of attachments. Removes references to files that are not in the archive, because the forge did not have
    * them or they are excluded.
    */
-  function withFiles<K extends keyof FactsByKind>(
+  function withFiles<K extends keyof RecordsByKind>(
     kind: K,
-    fact: FactsByKind[K],
+    record: RecordsByKind[K],
     oldHost: string,
-  ): FactsByKind[K] | undefined {
+  ): RecordsByKind[K] | undefined {
     if (kind === 'attachments') {
-      const { file, uuid } = fact as FactsByKind['attachments']
+      const { file, uuid } = record as RecordsByKind['attachments']
       const oldUrl = `${oldHost}/attachments/${uuid}`
-      return files.has(file) ? { ...fact, oldUrl } : undefined
+      return files.has(file) ? { ...record, oldUrl } : undefined
     }
-    if (kind !== 'releases') return fact
-    const release = fact as FactsByKind['releases']
+    if (kind !== 'releases') return record
+    const release = record as RecordsByKind['releases']
     const assets = release.assets.filter(({ file }) => files.has(file))
-    return { ...release, assets } as unknown as FactsByKind[K]
+    return { ...release, assets } as unknown as RecordsByKind[K]
   }
 
-  /** Rewrites links to attachments in the body of a fact, so that they match the URLs of the attachment records. */
-  function withRewrittenLinks<F extends object>(fact: F, forge: string, urls: HostUrls): F {
-    const { body } = fact as { body?: unknown }
-    if (typeof body !== 'string' || attachmentIds.size === 0) return fact
+  /** Rewrites links to attachments in the body of a record, so that they match the URLs of the attachments. */
+  function withRewrittenLinks<F extends object>(record: F, forge: string, urls: HostUrls): F {
+    const { body } = record as { body?: unknown }
+    if (typeof body !== 'string' || attachmentIds.size === 0) return record
     const { attachment } = createRecordUrls(urls)
     const addressOf = (uuid: string) => (attachmentIds.has(uuid) ? attachment(uuid) : undefined)
-    return { ...fact, body: rewriteAttachmentLinks(body, forge, addressOf) }
+    return { ...record, body: rewriteAttachmentLinks(body, forge, addressOf) }
   }
 
   return {
@@ -174,18 +175,18 @@ export async function openArchivedRecords(parts: ArchivedRecordsParts) {
     async repository(fullName: string): Promise<Repository | undefined> {
       const rows = allRows.find((candidate) => candidate.fullName === fullName)
       // All rows are read, because damage is detected only at the end.
-      const found = rows && (await Array.fromAsync(map(rows, 'repositories', (fact) => fact)))
+      const found = rows && (await Array.fromAsync(map(rows, 'repositories', (record) => record)))
       return found?.[0]
     },
 
     /** Yields the records of one kind, as they are written to the archive. */
-    async *records(kind: Kind & keyof FactsByKind, urls: HostUrls) {
+    async *records(kind: Kind & keyof RecordsByKind, urls: HostUrls) {
       for (const rows of allRows) {
         const { forge } = rows.contents
         const oldHost = urls.host === api ? forge : urls.host
-        const records = map(rows, kind, (fact) => {
-          const archived = withFiles(kind, fact, oldHost)
-          return archived && toRecord(kind, withRewrittenLinks(archived, forge, urls), urls)
+        const records = map(rows, kind, (record) => {
+          const archived = withFiles(kind, record, oldHost)
+          return archived && toGitHubRecord(kind, withRewrittenLinks(archived, forge, urls), urls)
         })
         for await (const record of records) if (record) yield record
       }

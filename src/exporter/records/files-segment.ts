@@ -18,7 +18,7 @@ import {
   HostUnavailable,
 } from '../../sources/host-errors.ts'
 
-interface FilesParts {
+interface FilesDependencies {
   blobs: BlobStore
   scratch: string
   discussions: Pick<Discussions, 'open'>
@@ -51,7 +51,7 @@ interface WriteState {
  * only the damaged one is missing.
  */
 export async function writeFilesSegment(
-  parts: FilesParts,
+  dependencies: FilesDependencies,
   listFiles: () => AsyncIterable<FileToFetch>,
   signal: AbortSignal,
   mode: FetchMode = 'streamed',
@@ -60,23 +60,23 @@ export async function writeFilesSegment(
   const files: ManifestFile[] = []
   const state: WriteState = { missing: [], isDamaged: false }
   try {
-    const entries = entriesOf(parts, listFiles(), state, mode, signal)
+    const entries = entriesOf(dependencies, listFiles(), state, mode, signal)
     const segment = await writeSegment(
       entries,
-      (bytes) => parts.blobs.put(key, bytes, { signal, isSlow: true }),
+      (bytes) => dependencies.blobs.put(key, bytes, { signal, isSlow: true }),
       { signal, files },
     )
     return { segment: { key, ...segment }, files, missing: state.missing }
   } catch (error) {
     // If this fails too, the sweep removes the blob.
-    await parts.blobs.delete(key).catch(() => {})
+    await dependencies.blobs.delete(key).catch(() => {})
     if (mode === 'downloaded' || !state.isDamaged) throw error
-    return writeFilesSegment(parts, listFiles, signal, 'downloaded')
+    return writeFilesSegment(dependencies, listFiles, signal, 'downloaded')
   }
 }
 
 async function* entriesOf(
-  parts: FilesParts,
+  dependencies: FilesDependencies,
   files: AsyncIterable<FileToFetch>,
   state: WriteState,
   mode: FetchMode,
@@ -87,7 +87,7 @@ async function* entriesOf(
     // Two texts may link to the same file.
     if (seen.has(file.file)) continue
     seen.add(file.file)
-    const opened = await openFile(parts, file, mode, signal)
+    const opened = await openFile(dependencies, file, mode, signal)
     if ('reason' in opened) {
       state.missing.push(opened)
       continue
@@ -126,7 +126,7 @@ interface OpenedFile extends AsyncDisposable {
 
 /** Opens a file before its entry begins, so that a missing file has no entry. Requests a damaged file a second time. */
 async function openFile(
-  parts: FilesParts,
+  dependencies: FilesDependencies,
   file: FileToFetch,
   mode: FetchMode,
   signal: AbortSignal,
@@ -134,21 +134,21 @@ async function openFile(
   for (let isSecond = false; ; ) {
     try {
       return file.size === null || mode === 'downloaded'
-        ? await downloadFile(parts, file, signal)
-        : await streamFile(parts, file, file.size, signal)
+        ? await downloadFile(dependencies, file, signal)
+        : await streamFile(dependencies, file, file.size, signal)
     } catch (error) {
       const reason = reasonToSkip(error)
       if (error instanceof FileDamaged && !isSecond) isSecond = true
       else if (reason !== undefined) return { file: file.file, reason }
       else if (!(error instanceof HostUnavailable) || error.reason === 'unreachable') throw error
-      else if (error.dueAt - parts.now() > MAX_WAIT_MS) throw error
-      else await sleep(Math.max(0, error.dueAt - parts.now()), undefined, { signal })
+      else if (error.dueAt - dependencies.now() > MAX_WAIT_MS) throw error
+      else await sleep(Math.max(0, error.dueAt - dependencies.now()), undefined, { signal })
     }
   }
 }
 
 async function streamFile(
-  { discussions }: FilesParts,
+  { discussions }: FilesDependencies,
   file: FileToFetch,
   size: number,
   signal: AbortSignal,
@@ -168,7 +168,7 @@ async function streamFile(
 
 /** A tar entry begins with its size. If the forge does not list the size, the file must be downloaded first. */
 async function downloadFile(
-  { discussions, scratch }: FilesParts,
+  { discussions, scratch }: FilesDependencies,
   file: FileToFetch,
   signal: AbortSignal,
 ): Promise<OpenedFile> {

@@ -129,13 +129,13 @@ onEachEngine('records of a forge', (engine, testOnSqlite) => {
   })
 
   test('are read once for two migrations at the same time', async (t) => {
-    const { db, start, parts, change, forge, recordsOf } = await forgeScene(t, engine)
+    const { db, start, dependencies, change, forge, recordsOf } = await forgeScene(t, engine)
     // The migration that waits polls rarely, so that it does not slow down the one that reads.
     const queue = embeddedQueue({ db, retryLaterPauseMs: 200, pollIntervalMs: 20 })
     const ids = [await start(['octo/tools']), await start(['octo/tools'])]
     const errors: string[] = []
     const onError = (error: unknown) => void errors.push(String(error))
-    const working = queue.work(exportHandlers({ ...parts, ...change, queue }), {
+    const working = queue.work(exportHandlers({ ...dependencies, ...change, queue }), {
       concurrency: 4,
       onError,
     })
@@ -158,12 +158,12 @@ onEachEngine('records of a forge', (engine, testOnSqlite) => {
   })
 
   test('wait for the Retry-After of the forge, show the time, and can be cancelled', async (t) => {
-    const { db, parts, queue, start, forge, change } = await forgeScene(t, engine)
+    const { db, dependencies, queue, start, forge, change } = await forgeScene(t, engine)
     forge.faultFor = () => ({
       response: { status: 429, headers: { 'retry-after': '300' }, body: {} },
     })
     const id = await start(['ann/site'])
-    const working = queue.work(exportHandlers({ ...parts, ...change }), {
+    const working = queue.work(exportHandlers({ ...dependencies, ...change }), {
       concurrency: 1,
       onError: () => {},
     })
@@ -173,7 +173,7 @@ onEachEngine('records of a forge', (engine, testOnSqlite) => {
     const waitMs = (await waiting())! - Date.now()
     assert.ok(waitMs > 200_000 && waitMs < 301_000, String(waitMs))
     const requestsBefore = forge.requests.length
-    await cancelMigration({ ...parts, now: Date.now }, await migrationById(db, id))
+    await cancelMigration({ ...dependencies, now: Date.now }, await migrationById(db, id))
     await until('nothing is left', async () => (await queue.backlog()).length === 0)
     await working.stop()
     assert.equal(forge.requests.length, requestsBefore)
@@ -181,7 +181,10 @@ onEachEngine('records of a forge', (engine, testOnSqlite) => {
   })
 
   testOnSqlite('a retried task reuses its attachments', async (t) => {
-    const { db, parts, start, forge, world, change, keysInStore } = await forgeScene(t, engine)
+    const { db, dependencies, start, forge, world, change, keysInStore } = await forgeScene(
+      t,
+      engine,
+    )
     const uuid = world.tools.issues.get(1)!.assets[0]!.uuid
     const assets = new Set(world.tools.releases.flatMap((each) => each.assets.map((a) => a.uuid)))
     forge.faultFor = ({ path }) => {
@@ -191,12 +194,12 @@ onEachEngine('records of a forge', (engine, testOnSqlite) => {
         : undefined
     }
     const task = { migrationId: await start(['octo/tools']), position: 0 }
-    const { facts, options, since } = await repositoryToExport(db, task)
+    const { metadata, options, since } = await repositoryToExport(db, task)
     const read = () =>
       recordsForTask(
-        { ...parts, ...change },
+        { ...dependencies, ...change },
         task,
-        { facts, options, since, startedAt: 0 },
+        { metadata, options, since, startedAt: 0 },
         t.signal,
       )
     for (let tries = 1; tries <= 3; tries++) {
@@ -212,9 +215,9 @@ onEachEngine('records of a forge', (engine, testOnSqlite) => {
     // Another migration requests the missing file again.
     const other = { ...task, migrationId: await start(['octo/tools']) }
     const repeated = await recordsForTask(
-      { ...parts, ...change },
+      { ...dependencies, ...change },
       other,
-      { facts, options, since, startedAt: 0 },
+      { metadata, options, since, startedAt: 0 },
       t.signal,
     )
     assert.deepEqual(

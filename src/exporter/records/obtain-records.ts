@@ -17,7 +17,7 @@ import {
 } from '../../migrations/segment-store.ts'
 import { RetryLater } from '../../queue/queue.ts'
 import { leaseReading, storeBatch, storedDiscussions } from '../../repositories/discussion-store.ts'
-import type { RepositoryFacts } from '../../repositories/facts.ts'
+import type { RepositoryMetadata } from '../../repositories/repository-metadata.ts'
 import {
   type Discussions,
   type FileToFetch,
@@ -27,10 +27,10 @@ import {
 } from '../../sources/discussions.ts'
 import { HostUnavailable } from '../../sources/host-errors.ts'
 import type { RepositoryName } from '../../sources/source.ts'
-import { findReusable, type ReuseParts } from '../check-segments.ts'
+import { findReusable, type ReuseDependencies } from '../check-segments.ts'
 import { writeFilesSegment } from './files-segment.ts'
 import {
-  type BuildRowsParts,
+  type BuildRowsDependencies,
   buildRows,
   type FilesContents,
   type FilesFolder,
@@ -38,7 +38,10 @@ import {
   type RowsContents,
 } from './record-rows.ts'
 
-export interface RecordsParts extends ReadingParts, BuildRowsParts, ReuseParts {}
+export interface RecordsDependencies
+  extends ReadingDependencies,
+    BuildRowsDependencies,
+    ReuseDependencies {}
 
 interface RecordsOptions
   extends ReadOptions,
@@ -59,18 +62,18 @@ const ROWS_FORMAT = 3
  * files.
  */
 export async function obtainRecords(
-  { forge, ...others }: RecordsParts,
+  { forge, ...others }: RecordsDependencies,
   options: RecordsOptions,
   stopSignal: AbortSignal,
 ): Promise<RepositoryRecords> {
   const discussions = forge.discussions.sharing(options.since)
-  const parts = { ...others, forge: { ...forge, discussions } }
-  return withDiscussions(parts, options, stopSignal, async (reading, signal) => {
+  const dependencies = { ...others, forge: { ...forge, discussions } }
+  return withDiscussions(dependencies, options, stopSignal, async (reading, signal) => {
     const { repository, viewer } = options
     const owner = await discussions.owner(repository.owner, signal, viewer)
-    const rows = await obtainRows(parts, repository, owner, reading, signal)
+    const rows = await obtainRows(dependencies, repository, owner, reading, signal)
     const obtainFiles = (folder: FilesFolder) =>
-      obtainFilesSegment(parts, { ...options, folder, reading, rows }, signal)
+      obtainFilesSegment(dependencies, { ...options, folder, reading, rows }, signal)
     const attachments = options.excludeAttachments ? NO_FILES : await obtainFiles('attachments')
     const assets = options.excludeReleases ? NO_FILES : await obtainFiles('release_assets')
     return {
@@ -106,21 +109,27 @@ interface ObtainedRows {
 }
 
 async function obtainRows(
-  parts: RecordsParts,
+  dependencies: RecordsDependencies,
   repository: RepositoryName,
   owner: Group,
-  { stored, stamp, renew }: CurrentReading,
+  { stored, changeToken, renew }: CurrentReading,
   signal: AbortSignal,
 ): Promise<ObtainedRows> {
   const fullName = `${repository.owner}/${repository.name}`
-  const input = ['rows', ROWS_FORMAT, parts.forge.url, fullName, stamp, owner.version]
+  const input = ['rows', ROWS_FORMAT, dependencies.forge.url, fullName, changeToken, owner.version]
   const fingerprint = hash('sha256', JSON.stringify(input))
-  const existing = await findContents<RowsContents>(parts, fingerprint, signal)
+  const existing = await findContents<RowsContents>(dependencies, fingerprint, signal)
   if (existing) return { ...existing, reused: true }
-  const { segment, ...built } = await buildRows(parts, fullName, owner, stored.groups(), signal)
-  const contents: RowsContents = { forge: parts.forge.url, ...built }
+  const { segment, ...built } = await buildRows(
+    dependencies,
+    fullName,
+    owner,
+    stored.groups(),
+    signal,
+  )
+  const contents: RowsContents = { forge: dependencies.forge.url, ...built }
   await renew()
-  const key = await recordSegment(parts, segment, fingerprint, contents)
+  const key = await recordSegment(dependencies, segment, fingerprint, contents)
   return { key, contents, reused: false }
 }
 
@@ -142,31 +151,31 @@ interface FilesOptions extends Pick<RecordsOptions, 'repository' | 'task'> {
 
 /** Finds or writes the segment with the attachments or the release assets. */
 async function obtainFilesSegment(
-  parts: RecordsParts,
+  dependencies: RecordsDependencies,
   { repository, task, folder, reading, rows }: FilesOptions,
   signal: AbortSignal,
 ): Promise<ObtainedFiles> {
   const digest = rows.contents.files[folder]
   if (digest === null) return NO_FILES
-  const { url, discussions } = parts.forge
+  const { url, discussions } = dependencies.forge
   const fullName = `${repository.owner}/${repository.name}`
   const input = ['files', url, fullName, digest]
   const fingerprint = hash('sha256', JSON.stringify(input))
-  const existing = await findContents<FilesContents>(parts, fingerprint, signal)
+  const existing = await findContents<FilesContents>(dependencies, fingerprint, signal)
   if (existing) return { key: existing.key, reused: true, missing: [] }
   // Missing files may be available tomorrow, so only retries of this task reuse a segment without them.
   const taskFingerprint = hash('sha256', JSON.stringify([...input, task]))
-  const ofTask = await findContents<FilesContents>(parts, taskFingerprint, signal)
+  const ofTask = await findContents<FilesContents>(dependencies, taskFingerprint, signal)
   if (ofTask) return { key: ofTask.key, reused: false, missing: ofTask.contents.missing }
   const listFiles = () => filesIn(reading.stored.groups(), folder)
-  const written = await writeFilesSegment({ ...parts, discussions }, listFiles, signal)
+  const written = await writeFilesSegment({ ...dependencies, discussions }, listFiles, signal)
   const losses = new Losses(MAX_NAMED)
   for (const { file, reason } of written.missing) losses.add(folder, 1, `${file}: ${reason}`)
   const missing = losses.all()
   const contents: FilesContents = { full_name: fullName, files: written.files, missing }
   await reading.renew()
   const recordedAs = missing.length === 0 ? fingerprint : taskFingerprint
-  const key = await recordSegment(parts, written.segment, recordedAs, contents)
+  const key = await recordSegment(dependencies, written.segment, recordedAs, contents)
   return { key, reused: false, missing }
 }
 
@@ -179,19 +188,19 @@ async function* filesIn(
 }
 
 async function findContents<T>(
-  parts: RecordsParts,
+  dependencies: RecordsDependencies,
   fingerprint: string,
   signal: AbortSignal,
 ): Promise<{ key: string; contents: T } | undefined> {
-  const key = await findReusable(parts, fingerprint, signal)
+  const key = await findReusable(dependencies, fingerprint, signal)
   if (key === undefined) return undefined
-  const contents = await readContents(parts.db, key)
+  const contents = await readContents(dependencies.db, key)
   return contents === null ? undefined : { key, contents: JSON.parse(contents) as T }
 }
 
 /** Inserts the row of a blob. If another export has inserted one with the same fingerprint, returns its key and deletes the blob. */
 async function recordSegment(
-  { db, blobs, now }: RecordsParts,
+  { db, blobs, now }: RecordsDependencies,
   segment: SegmentRecord,
   fingerprint: string,
   contents: RowsContents | FilesContents,
@@ -202,8 +211,8 @@ async function recordSegment(
   return key
 }
 
-interface TaskFacts {
-  facts: RepositoryFacts
+interface TaskInput {
+  metadata: RepositoryMetadata
   options: MigrationOptions
   /** When the export of the migration began. */
   since: number
@@ -213,12 +222,14 @@ interface TaskFacts {
 
 /** Reads the records for a repository of a migration. Throws RetryLater if the forge is unavailable or another reader is active. */
 export async function recordsForTask(
-  parts: Omit<RecordsParts, 'forge'> & { forge: RecordsParts['forge'] | undefined },
+  dependencies: Omit<RecordsDependencies, 'forge'> & {
+    forge: RecordsDependencies['forge'] | undefined
+  },
   task: ExportTask,
-  { facts, options, since, startedAt }: TaskFacts,
+  { metadata, options, since, startedAt }: TaskInput,
   signal: AbortSignal,
 ): Promise<RepositoryRecords> {
-  const { db, forge, now } = parts
+  const { db, forge, now } = dependencies
   // The process that started the migration had a forge, so this one is misconfigured.
   if (!forge) throw new RetryLater('this process has no --forge: the records cannot be read')
   const owner = await migrationOwner(db, task.migrationId)
@@ -228,7 +239,7 @@ export async function recordsForTask(
   const name = `${task.migrationId}/${task.position}`
   const recordsOptions: RecordsOptions = {
     ...options,
-    repository: { owner: facts.owner.login, name: facts.name },
+    repository: { owner: metadata.owner.login, name: metadata.name },
     reader: name,
     task: name,
     since,
@@ -236,7 +247,7 @@ export async function recordsForTask(
     onProgress: ({ read, total }) => record(read, total),
   }
   try {
-    return await obtainRecords({ ...parts, forge }, recordsOptions, signal)
+    return await obtainRecords({ ...dependencies, forge }, recordsOptions, signal)
   } catch (error) {
     if (error instanceof LeaseTaken) throw new RetryLater(error.message, { cause: error })
     if (!(error instanceof HostUnavailable)) throw error
@@ -256,7 +267,7 @@ export async function markRecordsUsed(
     throw new Error('a segment of records was swept or is damaged')
 }
 
-interface ReadingParts {
+interface ReadingDependencies {
   db: Db
   now: () => number
   /** `url` has no trailing slash. */
@@ -271,7 +282,7 @@ interface ReadOptions {
 }
 
 /** A complete read. All of it is at least as new as `asOf`. */
-interface CurrentReading extends Pick<ReadState, 'stamp' | 'notes' | 'asOf'> {
+interface CurrentReading extends Pick<ReadState, 'changeToken' | 'notes' | 'asOf'> {
   stored: Awaited<ReturnType<typeof storedDiscussions>>
   /** Renews the lease. Throws LeaseTaken if another reader has taken over. Then nothing may be recorded. */
   renew(): Promise<void>
@@ -282,7 +293,7 @@ interface CurrentReading extends Pick<ReadState, 'stamp' | 'notes' | 'asOf'> {
  * them. Throws LeaseTaken if another reader has the lease or takes over. The latter also aborts the signal that `use` gets.
  */
 export async function withDiscussions<T>(
-  { db, now, forge }: ReadingParts,
+  { db, now, forge }: ReadingDependencies,
   { repository, reader, onProgress }: ReadOptions,
   signal: AbortSignal,
   use: (reading: CurrentReading, signal: AbortSignal) => Promise<T>,
@@ -294,8 +305,8 @@ export async function withDiscussions<T>(
     let stored = await storedDiscussions(db, url, repository)
     const changes = await discussions.findChanges(repository, stored, signal)
     let state = readStateOf(stored.cursor)
-    // If the stamp is unchanged, `asOf` stays that of the last read: the stamp does not cover everything that may change.
-    if (!state?.isComplete || state.stamp !== changes.stamp) {
+    // If the change token is unchanged, `asOf` stays that of the last read: the change token does not cover everything that may change.
+    if (!state?.isComplete || state.changeToken !== changes.changeToken) {
       for await (const batch of changes.batches()) {
         await storeBatch(db, url, repository, batch, now(), lease)
         await onProgress(batch.progress)
@@ -304,8 +315,8 @@ export async function withDiscussions<T>(
       state = readStateOf(stored.cursor)
       if (!state?.isComplete) throw new Error('the discussions were not read completely')
     }
-    const { stamp, notes, asOf } = state
-    return use({ stored, stamp, notes, asOf, renew }, signal)
+    const { changeToken, notes, asOf } = state
+    return use({ stored, changeToken, notes, asOf, renew }, signal)
   })
   return reading.finally(() => releaseLease(db, lease).catch(() => {}))
 }

@@ -16,7 +16,7 @@ test('a reading stops when another reader takes over, and nothing is recorded', 
   const begun = Promise.withResolvers<void>()
   const discussions = {
     findChanges: async (_repository, _stored, signal) => ({
-      stamp: 'new',
+      changeToken: 'new',
       async *batches() {
         begun.resolve()
         await once(signal, 'abort')
@@ -25,9 +25,9 @@ test('a reading stops when another reader takes over, and nothing is recorded', 
       },
     }),
   } as Pick<Discussions, 'findChanges'> as Discussions
-  const parts = { db, now: () => clock.now, forge: { url: 'https://x', discussions } }
+  const dependencies = { db, now: () => clock.now, forge: { url: 'https://x', discussions } }
   const options = { repository, reader: '1/0', onProgress: async () => {} }
-  const reading = withDiscussions(parts, options, new AbortController().signal, async () =>
+  const reading = withDiscussions(dependencies, options, new AbortController().signal, async () =>
     assert.fail('the discussions are not complete'),
   )
   const refused = assert.rejects(reading, LeaseTaken)

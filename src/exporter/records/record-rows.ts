@@ -12,12 +12,12 @@ import { codeOf } from '../../lib/errno.ts'
 import { type Loss, Losses } from '../../lib/findings.ts'
 import { type SortedRows, sortedRows } from '../../lib/sorted-rows.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
-import { type FactsByKind, ISSUE_TRACKER_KINDS } from '../../records/fact-kinds.ts'
 import { type User, unknownUser } from '../../records/people.ts'
+import { ISSUE_TRACKER_KINDS, type RecordsByKind } from '../../records/record-kinds.ts'
 import { loginsIn } from '../../records/write-records.ts'
 import type { Group } from '../../sources/discussions.ts'
 
-/** The kinds of facts in groups, except people. */
+/** The kinds of records in groups, except people. */
 const GROUP_KINDS = [
   'repositories',
   ...ISSUE_TRACKER_KINDS,
@@ -25,7 +25,7 @@ const GROUP_KINDS = [
   'attachments',
 ] as const
 
-/** The kinds of facts that are stored as rows, in the order of the archive's files. */
+/** The kinds of records that are stored as rows, in the order of the archive's files. */
 const KINDS = [
   // Users who are known only as members of the organization. Not everyone may see them.
   'members',
@@ -37,11 +37,11 @@ const KINDS = [
 
 export type Kind = (typeof KINDS)[number]
 
-export interface RowsByKind extends FactsByKind {
+export interface RowsByKind extends RecordsByKind {
   members: User
 }
 
-/** The facts of one kind within a blob: lines of JSON, deflated separately. */
+/** The records of one kind within a blob: lines of JSON, deflated separately. */
 interface Section {
   kind: Kind
   start: number
@@ -51,19 +51,19 @@ interface Section {
   crc32: number
 }
 
-/** Adds a fact, to be sorted by number or id. */
-function addRow<K extends Kind>(rows: SortedRows, kind: K, fact: RowsByKind[K]): void {
-  const { number, id } = fact as { number?: number; id?: number }
-  rows.add(kind, number ?? id ?? 0, 0, fact)
+/** Adds a record, to be sorted by number or id. */
+function addRow<K extends Kind>(rows: SortedRows, kind: K, record: RowsByKind[K]): void {
+  const { number, id } = record as { number?: number; id?: number }
+  rows.add(kind, number ?? id ?? 0, 0, record)
 }
 
 const CHUNK_LENGTH = 64 * 1024
 
-/** Yields the facts of one kind as lines of JSON, many in each chunk. */
+/** Yields the records of one kind as lines of JSON, many in each chunk. */
 function* chunksOf(rows: SortedRows, kind: Kind): Generator<Buffer> {
   let chunk = ''
-  for (const [, fact] of rows.all(kind)) {
-    chunk += `${JSON.stringify(fact)}\n`
+  for (const [, record] of rows.all(kind)) {
+    chunk += `${JSON.stringify(record)}\n`
     if (chunk.length < CHUNK_LENGTH) continue
     yield Buffer.from(chunk)
     chunk = ''
@@ -71,7 +71,7 @@ function* chunksOf(rows: SortedRows, kind: Kind): Generator<Buffer> {
   yield Buffer.from(chunk)
 }
 
-/** Writes the facts of a repository as one blob with a section for each kind, so that each kind can be read alone. */
+/** Writes the records of a repository as one blob with a section for each kind, so that each kind can be read alone. */
 async function writeRows(
   blobs: BlobStore,
   key: string,
@@ -108,7 +108,7 @@ async function writeRows(
   return { segment: { key, length, plainLength, ...digests }, sections }
 }
 
-/** Reads the facts of one kind. Throws SegmentDamaged if they differ from what was written, perhaps only after the last row. */
+/** Reads the records of one kind. Throws SegmentDamaged if they differ from what was written, perhaps only after the last row. */
 export async function* readRows<K extends Kind>(
   blobs: BlobStore,
   key: string,
@@ -175,18 +175,18 @@ export interface FilesContents {
   missing: Loss[]
 }
 
-export interface BuildRowsParts {
+export interface BuildRowsDependencies {
   blobs: BlobStore
   /** A directory for data that does not fit into memory. */
   scratch: string
 }
 
 /**
- * Writes all facts of a repository and its owner as one blob, with a fact for each user that they refer to. In the result, `files`
+ * Writes all records of a repository and its owner as one blob, with a record for each user that they refer to. In the result, `files`
  * has a digest of the list of files in each folder, or null if there are none.
  */
 export async function buildRows(
-  { blobs, scratch }: BuildRowsParts,
+  { blobs, scratch }: BuildRowsDependencies,
   fullName: string,
   owner: Group,
   groups: AsyncIterable<Group>,
@@ -201,28 +201,28 @@ export async function buildRows(
   const losses = new Losses()
   let access: NonNullable<Group['teams']> = []
 
-  people.addUsers(owner.facts.users)
+  people.addUsers(owner.records.users)
   for await (const group of groups) {
     signal.throwIfAborted()
-    people.addUsers(group.facts.users)
+    people.addUsers(group.records.users)
     for (const { file, size } of group.files) {
       const folder = folderOf(file)
       const newDigest = () => createHash('sha256').update(`${folder}\n`)
       digests.getOrInsertComputed(folder, newDigest).update(`${file}\n${size}\n`)
     }
     access = group.teams ?? access
-    for (const { kind, count, examples } of group.lost ?? []) losses.add(kind, count, ...examples)
+    for (const { kind, count, examples } of group.losses ?? []) losses.add(kind, count, ...examples)
     for (const kind of GROUP_KINDS)
-      for (const fact of group.facts[kind] ?? []) {
-        people.addNamed(loginsIn(kind, fact))
-        addRow(rows, kind, fact)
+      for (const record of group.records[kind] ?? []) {
+        people.addNamed(loginsIn(kind, record))
+        addRow(rows, kind, record)
       }
   }
-  for (const each of owner.facts.organizations ?? []) {
+  for (const each of owner.records.organizations ?? []) {
     people.addMembers(loginsIn('organizations', each), each.login)
     addRow(rows, 'organizations', each)
   }
-  for (const team of owner.facts.teams ?? []) {
+  for (const team of owner.records.teams ?? []) {
     const found = access.find(({ slug }) => slug === team.slug)
     if (!found && owner.unlistedTeams?.includes(team.slug)) continue
     const permissions = found ? [{ repository: fullName, access: found.access }] : []
@@ -235,7 +235,7 @@ export async function buildRows(
   return { ...(await writeRows(blobs, key, rows, signal)), files, losses: losses.all() }
 }
 
-/** Collects the logins that facts refer to, and the known users. */
+/** Collects the logins that records refer to, and the known users. */
 class PeopleCollector {
   readonly #known = new Map<string, User>()
   readonly #named = new Map<string, string>()
@@ -255,7 +255,7 @@ class PeopleCollector {
     for (const login of logins) this.#members.set(nameKey(login), login)
   }
 
-  /** Yields all users that facts refer to, except organizations, which have their own records with the same address. */
+  /** Yields all users that records refer to, except organizations, which have their own records with the same address. */
   *all(): Generator<['users' | 'members', User]> {
     const userOf = (key: string, login: string) => this.#known.get(key) ?? unknownUser(login)
     for (const [key, login] of this.#named)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import { Report } from '../format.ts'
-import { milestoneTitles, RepositoryFacts } from '../spool-facts.ts'
+import { milestoneTitles, RepositoryRecords } from '../sort-records.ts'
 import { type DumpContext, dumpTriage } from './dump-context.ts'
 import { dumpIssues } from './dump-issues-and-pulls.ts'
 
@@ -50,7 +50,7 @@ test('duplicate numbers and reviews without a pull request are skipped and count
   const at = '2024-01-01T00:00:00Z'
   const context = {
     ...{ directory, signal: t.signal, labels: new Map(), milestones: new Map() },
-    facts: new RepositoryFacts({ rows, report }, 'a/b'),
+    records: new RepositoryRecords({ rows, report }, 'a/b'),
     identity: () => ({ id: -1000, name: 'ghost' }),
     text: (body: string) => body,
   } as unknown as DumpContext
@@ -62,7 +62,7 @@ test('duplicate numbers and reviews without a pull request are skipped and count
   rows.add('pull_request_reviews a/b', 3, 0, { id: 8, pull: 3 })
   rows.add('pull_request_review_comments a/b', 4, 0, { id: 9, pull: 4 })
   dumpIssues(context)
-  context.facts.loseReviewsWithoutPull()
+  context.records.loseReviewsWithoutPull()
   const issues = JSON.parse(await readFile(join(directory, 'issue.yml'), 'utf8'))
   assert.deepEqual(
     issues.map(({ number }: { number: number }) => number),

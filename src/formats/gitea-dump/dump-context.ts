@@ -2,14 +2,14 @@ import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Git } from '../../git/git.ts'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
-import { type Author, COMMON_REACTIONS } from '../../records/fact.ts'
 import type { Issue, Reaction } from '../../records/issue.ts'
 import type { Team } from '../../records/people.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
+import { type Author, COMMON_REACTIONS } from '../../records/record.ts'
 import type { Repository } from '../../records/repository.ts'
 import type { Conversion } from '../format.ts'
 import type { PeopleMap } from '../people.ts'
-import { RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
+import { RepositoryRecords, readRepositories, sortRecords } from '../sort-records.ts'
 import type { Destination, Destinations } from './choose-destinations.ts'
 import {
   type LinkTargets,
@@ -35,28 +35,28 @@ export type DumpedTeam = Pick<Team, 'name' | 'description' | 'members' | 'units'
   access: string
 }
 
-/** Reads the facts of all repositories. The key of a repository is its full name in lower case. */
-export async function readSpool(conversion: Conversion, rows: SortedRows) {
+/** Reads the records of all repositories. The key of a repository is its full name in lower case. */
+export async function readSiteRows(conversion: Conversion, rows: SortedRows) {
   const teams = new Map<string, DumpedTeam[]>()
   /** Names of the labels of issues and pull requests. */
   const labels = new Map<string, Set<string>>()
-  const repositories = await readRepositoryFacts(conversion)
-  await spoolFacts(conversion, rows, (kind, fact) => {
-    if ('permissions' in fact) {
-      for (const { repository, access } of fact.permissions) {
-        const { name, description, members, units } = fact
+  const repositories = await readRepositories(conversion)
+  await sortRecords(conversion, rows, (kind, record) => {
+    if ('permissions' in record) {
+      for (const { repository, access } of record.permissions) {
+        const { name, description, members, units } = record
         const team = { name, description, members, units, access }
         teams.getOrInsertComputed(repository.toLowerCase(), () => []).push(team)
       }
       return 'not needed'
     }
-    if ('repository' in fact && 'labels' in fact) {
-      const key = fact.repository.toLowerCase()
+    if ('repository' in record && 'labels' in record) {
+      const key = record.repository.toLowerCase()
       const used = labels.getOrInsertComputed(key, () => new Set())
-      for (const label of fact.labels) used.add(label)
+      for (const label of record.labels) used.add(label)
     }
-    if ('event' in fact)
-      return /^(?:locked|unlocked|merged)$/.test(fact.event) ? 'partly kept' : 'lost'
+    if ('event' in record)
+      return /^(?:locked|unlocked|merged)$/.test(record.event) ? 'partly kept' : 'lost'
     return kind === 'commit_comments' ? 'lost' : undefined
   })
   return { rows, repositories, teams, labels }
@@ -66,13 +66,13 @@ export async function readSpool(conversion: Conversion, rows: SortedRows) {
 export type DumpContext = ReturnType<ReturnType<typeof contextFactory>>
 
 interface ContextOptions extends GiteaDumpOptions, Conversion {
-  spool: Awaited<ReturnType<typeof readSpool>>
+  dumpRows: Awaited<ReturnType<typeof readSiteRows>>
   destinations: Destinations
 }
 
 /** Returns a function that creates the context of a repository. */
 export function contextFactory(options: ContextOptions) {
-  const { people, keepLinks, forge, spool, workDirectory, report, content } = options
+  const { people, keepLinks, forge, dumpRows, workDirectory, report, content } = options
   const targets = targetsOf(options)
   /** Returns the author to show for a login. The id is never 0, which is the server's own administrator. */
   const identity = (author: Author) => {
@@ -82,8 +82,8 @@ export function contextFactory(options: ContextOptions) {
   }
   return ({ fullName, owner, name }: Destination) => {
     const key = fullName.toLowerCase()
-    const repository = spool.repositories.get(key)!
-    const facts = new RepositoryFacts({ ...spool, report }, fullName)
+    const repository = dumpRows.repositories.get(key)!
+    const records = new RepositoryRecords({ ...dumpRows, report }, fullName)
     /**
      * Returns a text with its links to the old host changed to the server, unless links are kept. Attachments have their old address,
      * because the server does not restore them. Returns '' for null.
@@ -97,16 +97,16 @@ export function contextFactory(options: ContextOptions) {
       /** `owner` and `name` are those on the server, and `fullName` is that in the archive. */
       ...{ fullName, owner, name },
       repository,
-      facts,
+      records,
       identity,
       text,
-      milestones: facts.uniqueMilestones(),
+      milestones: records.uniqueMilestones(),
       /** The URL of the repository on its old host, or empty if it is not known. */
       oldUrl: content.urlOf(fullName),
       /** The directory where the dump is written. It is moved to the output when it is complete. */
       directory: join(workDirectory, 'dumps', key),
-      teams: spool.teams.get(key) ?? [],
-      labels: labelsOf(repository, spool.labels.get(key) ?? []),
+      teams: dumpRows.teams.get(key) ?? [],
+      labels: labelsOf(repository, dumpRows.labels.get(key) ?? []),
     }
   }
 }
@@ -126,22 +126,28 @@ function labelsOf({ labels }: Repository, used: Iterable<string>) {
 
 const DEFAULT_COLOR = 'ededed'
 
-function targetsOf({ spool, destinations, report, content, forge }: ContextOptions): LinkTargets {
-  const facts = new Map<string, RepositoryFacts>()
+function targetsOf({
+  dumpRows,
+  destinations,
+  report,
+  content,
+  forge,
+}: ContextOptions): LinkTargets {
+  const records = new Map<string, RepositoryRecords>()
   const attachments = new Map<string, string>()
   const names = Array.from(destinations.values(), ({ fullName, owner, name }) => {
     return { oldName: fullName, newName: `${owner}/${name}` }
   })
   for (const { oldName, newName } of names) {
-    facts.set(newName, new RepositoryFacts({ ...spool, report }, oldName))
-    for (const each of facts.get(newName)!.all('attachments'))
+    records.set(newName, new RepositoryRecords({ ...dumpRows, report }, oldName))
+    for (const each of records.get(newName)!.all('attachments'))
       if ('oldUrl' in each && each.oldUrl !== undefined)
         attachments.set(each.uuid.toLowerCase(), each.oldUrl)
   }
   return linkTargets(names, content.urlOf, {
     attachments,
     base: forge === '' ? '/' : forge,
-    kindOf: (fullName, number) => facts.get(fullName)?.kindOf(number),
+    kindOf: (fullName, number) => records.get(fullName)?.kindOf(number),
   })
 }
 
@@ -160,7 +166,7 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
     // The server shows them as reactions of the administrator, with the name beside them.
     if (id < 0) context.report.lost('reaction_authors')
     const why = `the server shows :${content}: only if its setting REACTIONS has it`
-    if (!COMMON_REACTIONS.includes(content)) context.facts.warn('reactions', why)
+    if (!COMMON_REACTIONS.includes(content)) context.records.warn('reactions', why)
     seen.add(key)
     return [{ user_id: id, user_name: name, content }]
   })
@@ -168,12 +174,12 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
 
 /** Returns fields that issues and pull requests have in common. */
 export function dumpTriage(
-  { labels, milestones, identity, facts }: DumpContext,
+  { labels, milestones, identity, records }: DumpContext,
   issue: Pick<Issue | PullRequest, 'number' | 'labels' | 'milestone' | 'assignees'>,
 ) {
   const { number, labels: names, milestone, assignees } = issue
   if (milestone !== null && !milestones.has(milestone))
-    facts.warn('milestones', `milestone ${milestone} of #${number} is not in the archive`)
+    records.warn('milestones', `milestone ${milestone} of #${number} is not in the archive`)
   return {
     milestone: milestone === null ? '' : (milestones.get(milestone)?.title ?? ''),
     // The server rejects an issue that has a label twice.

@@ -13,19 +13,19 @@ import { YamlList, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
 
 /** Writes issue.yml. The fields are those of the server's schema: with `--validation` it refuses any other. */
 export function dumpIssues(context: DumpContext): void {
-  const { facts, directory, signal } = context
+  const { records, directory, signal } = context
   using list = new YamlList(join(directory, 'issue.yml'))
-  for (const issue of facts.items('issues')) {
+  for (const issue of records.items('issues')) {
     signal.throwIfAborted()
     const { number } = issue
     list.add({
       number,
       ...poster(context, issue.author),
-      title: facts.title(number, issue.title),
+      title: records.title(number, issue.title),
       content: context.text(issue.body),
       ref: '',
       state: issue.closedAt === null ? 'open' : 'closed',
-      is_locked: facts.isLocked(number),
+      is_locked: records.isLocked(number),
       created: yamlTime(issue.createdAt),
       updated: yamlTime(issue.updatedAt),
       closed: yamlTimeOrNull(issue.closedAt),
@@ -37,23 +37,23 @@ export function dumpIssues(context: DumpContext): void {
 
 /** Writes comments/N.yml for issues and pull requests. */
 export function dumpComments(context: DumpContext): void {
-  const { facts, directory, signal } = context
+  const { records, directory, signal } = context
   let current = 0
   let list: YamlList | undefined
-  for (const comment of facts.all('issue_comments')) {
+  for (const comment of records.all('issue_comments')) {
     signal.throwIfAborted()
     const { number } = comment.on
     if (number !== current) {
       list?.close()
       current = number
       const file = join(directory, 'comments', `${number}.yml`)
-      list = facts.kindOf(number) ? new YamlList(file) : undefined
+      list = records.kindOf(number) ? new YamlList(file) : undefined
     }
     if (list) list.add(dumpComment(context, number, comment))
     // The server would reject a comment on an unknown issue.
     else {
       const why = `comment ${comment.id} is on #${number}, which is not in the archive`
-      facts.loseRecord('issue_comments', why)
+      records.loseRecord('issue_comments', why)
     }
   }
   list?.close()
@@ -77,13 +77,13 @@ const BATCH_SIZE = 64
 const CONCURRENT_PATCHES = 2
 /** Writes pull_request.yml, reviews/N.yml and pulls/N.patch, and creates refs in git/ that keep the commits. */
 export async function dumpPulls(context: DumpContext, refs: OidsByRef): Promise<void> {
-  const { facts, report, fullName, directory, signal } = context
-  facts.loseReviewsWithoutPull()
-  if (facts.count('pull_requests') === 0) return
+  const { records, report, fullName, directory, signal } = context
+  records.loseReviewsWithoutPull()
+  if (records.count('pull_requests') === 0) return
   await mkdir(join(directory, 'pulls'))
   const heads = await createRefs(context, refs)
   using list = new YamlList(join(directory, 'pull_request.yml'))
-  for (const batch of batchesOf(facts.items('pull_requests'), BATCH_SIZE)) {
+  for (const batch of batchesOf(records.items('pull_requests'), BATCH_SIZE)) {
     const bases = new Map<number, string>()
     const patched = new Set<number>()
     const limits = { concurrency: CONCURRENT_PATCHES, signal }
@@ -101,7 +101,7 @@ export async function dumpPulls(context: DumpContext, refs: OidsByRef): Promise<
       if (head.sha !== '' && !patched.has(number)) {
         const why =
           'the commit that it began at is unknown or not in the archive: its diff is empty'
-        facts.warn('pull requests', `pull request ${number}: ${why}`)
+        records.warn('pull requests', `pull request ${number}: ${why}`)
         report.lost('pull_request_diffs', 1, `${fullName}: #${number}`)
       }
       dumpReviews(context, number, { hasDiff: head.sha !== '' && base !== '' })
@@ -111,15 +111,15 @@ export async function dumpPulls(context: DumpContext, refs: OidsByRef): Promise<
 
 /** Creates the refs that `planHeads` plans, and returns the head of each pull request by its number. */
 async function createRefs(context: DumpContext, refs: OidsByRef): Promise<Map<number, PullHead>> {
-  const { git, directory, facts, signal } = context
+  const { git, directory, records, signal } = context
   const call = { git, dir: join(directory, 'git'), signal }
-  const shas = facts.all('pull_requests').map(({ head }) => head.sha)
+  const shas = records.all('pull_requests').map(({ head }) => head.sha)
   const commits = await findCommits(call, shas)
-  const { heads, create, moved } = planHeads(facts.all('pull_requests'), refs, commits)
+  const { heads, create, moved } = planHeads(records.all('pull_requests'), refs, commits)
   const lines = Array.from(create, ([ref, sha]) => `create ${ref} ${sha}`)
   await updateRefs(call, lines)
   const warn = (number: number, why: string) =>
-    facts.warn('pull requests', `pull request ${number}: ${why}`)
+    records.warn('pull requests', `pull request ${number}: ${why}`)
   for (const { number, sha } of heads.values())
     if (sha === '') warn(number, 'the commits are not in the archive')
   for (const { number } of moved)
@@ -130,7 +130,7 @@ async function createRefs(context: DumpContext, refs: OidsByRef): Promise<Map<nu
 const DRAFT_PREFIX = /^\s*(?:WIP:|\[WIP\])/i
 
 function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base: string) {
-  const { owner, name, report, facts } = context
+  const { owner, name, report, records } = context
   const { number, mergedAt, draft, title } = pull
   const closedAt = pull.closedAt ?? mergedAt
   report.lost('review_requests', pull.reviewRequests.length)
@@ -138,7 +138,7 @@ function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base:
   return {
     number,
     // The server recognizes a draft by its title.
-    title: facts.title(number, draft && !DRAFT_PREFIX.test(title) ? `WIP: ${title}` : title),
+    title: records.title(number, draft && !DRAFT_PREFIX.test(title) ? `WIP: ${title}` : title),
     ...poster(context, pull.author),
     content: context.text(pull.body),
     state: closedAt === null ? 'open' : 'closed',
@@ -153,7 +153,7 @@ function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base:
     // The branch of a fork is dumped as one of this repository, because the server would fetch it from the old host.
     head: { clone_url: '', ref: head.branch, sha: head.sha, repo_name: name, owner_name: owner },
     base: { clone_url: '', ref: pull.base.ref, sha: base, repo_name: name, owner_name: owner },
-    is_locked: facts.isLocked(number),
+    is_locked: records.isLocked(number),
     is_draft: draft,
     reactions: dumpReactions(context, pull.reactions),
     // Servers since 1.17 look for comments and reviews by this field.
@@ -162,17 +162,17 @@ function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base:
 }
 
 /** Returns the merge commit, or '' if it is not known. In archives from before 2024 only the event has it. */
-function mergeCommitOf({ facts }: DumpContext, { number, mergedAt, mergeCommit }: PullRequest) {
-  const merge = facts.of('issue_events', number).find(({ event }) => event === 'merged')
+function mergeCommitOf({ records }: DumpContext, { number, mergedAt, mergeCommit }: PullRequest) {
+  const merge = records.of('issue_events', number).find(({ event }) => event === 'merged')
   return mergedAt === null ? '' : (mergeCommit ?? merge?.commit ?? '')
 }
 
 /** Returns the time of the last change that the archive contains, because its pull requests have no such field. */
-function updatedAt({ facts }: DumpContext, pull: PullRequest): string {
+function updatedAt({ records }: DumpContext, pull: PullRequest): string {
   const times = [pull.createdAt, pull.closedAt, pull.mergedAt].flatMap((at) =>
     at === null ? [] : [Date.parse(at)],
   )
   const kinds = ['issue_comments', 'pull_request_reviews', 'pull_request_review_comments'] as const
-  const later = kinds.flatMap((kind) => facts.newest(kind, pull.number) ?? [])
+  const later = kinds.flatMap((kind) => records.newest(kind, pull.number) ?? [])
   return yamlTime(new Date(Math.max(...times, ...later)).toISOString())
 }

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { endOfHunk, HUNK_HEADER } from '../../records/diff-hunk.ts'
-import type { Author } from '../../records/fact.ts'
 import type {
   DiffPosition,
   Review,
   ReviewComment,
   ReviewThread,
 } from '../../records/pull-request.ts'
+import type { Author } from '../../records/record.ts'
 import { type DumpContext, dumpReactions } from './dump-context.ts'
 import { YamlList, yamlTime } from './yaml-json.ts'
 
@@ -28,11 +28,11 @@ const STATES: Partial<Record<Review['state'], string>> = {
  * becomes a review that names its line.
  */
 export function dumpReviews(context: DumpContext, pull: number, { hasDiff }: { hasDiff: boolean }) {
-  const { facts, report, directory } = context
-  const reviews = facts.of('pull_request_reviews', pull)
-  const comments = facts.of('pull_request_review_comments', pull)
+  const { records, report, directory } = context
+  const reviews = records.of('pull_request_reviews', pull)
+  const comments = records.of('pull_request_review_comments', pull)
   if (reviews.length + comments.length === 0) return
-  const all = facts.of('pull_request_review_threads', pull)
+  const all = records.of('pull_request_review_threads', pull)
   const threads = new Map(all.map((each) => [each.id, each]))
   const threadOf = ({ thread }: ReviewComment) => threads.get(thread ?? 0)
   using list = new YamlList(join(directory, 'reviews', `${pull}.yml`))
@@ -49,9 +49,9 @@ export function dumpReviews(context: DumpContext, pull: number, { hasDiff }: { h
     report.lost('review_reactions', review.reactions.length)
     report.lost('review_commits', review.headSha === null ? 0 : 1)
     const key = reviewKey({ review: review.id, author: review.author })
-    const own = byReview.get(key) ?? []
+    const commentsOfReview = byReview.get(key) ?? []
     byReview.delete(key)
-    list.add({ ...dumpReview(context, review), state, comments: dumpAll(own) })
+    list.add({ ...dumpReview(context, review), state, comments: dumpAll(commentsOfReview) })
   }
   // What remains has no review in the archive, or another author than its review: the server takes the reviewer for the author.
   for (const [first, ...more] of byReview.values())

@@ -3,18 +3,18 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/archive-samples.ts'
-import { type DumpParts, dumpForGitea } from '../../../test/support/dump-for-gitea.ts'
-import { factsOfForge } from '../../../test/support/forge/facts-of-forge.ts'
+import { type DumpDependencies, dumpForGitea } from '../../../test/support/dump-for-gitea.ts'
 import { startForge } from '../../../test/support/forge/fake-forge.ts'
+import { recordsOfForge } from '../../../test/support/forge/records-of-forge.ts'
 import { FORGEJO_11, GITEA_1_15 } from '../../../test/support/forge/render.ts'
 import { seedForge } from '../../../test/support/forge/seeded-scene.ts'
 import { gitHost } from '../../../test/support/git-host.ts'
 import { writeUnpackedArchive } from '../../../test/support/gitea-archive.ts'
 import { readDump } from '../../../test/support/gitea-dump-reader.ts'
-import { factsOfArchive, factsOfDump } from '../../../test/support/gitea-facts.ts'
+import { recordsOfArchive, recordsOfDump } from '../../../test/support/gitea-records.ts'
 
 for (const dialect of [GITEA_1_15, FORGEJO_11])
-  test(`facts of ${dialect.version} survive the way through an archive into a dump`, async (t) => {
+  test(`records of ${dialect.version} survive the way through an archive into a dump`, async (t) => {
     const forge = await startForge({ dialect })
     t.after(() => forge.stop())
     forge.world.advanceClockPerRequest()
@@ -23,22 +23,22 @@ for (const dialect of [GITEA_1_15, FORGEJO_11])
     const fullName = `${repository.owner}/${repository.name}`
     const folder = await temporaryFolder(t)
     const archive = join(folder, 'archive')
-    const facts = await factsOfForge(target, repository, archive)
+    const records = await recordsOfForge(target, repository, archive)
     await using host = await gitHost()
     // This git data has another history, so the commits of pull requests are missing.
     await host.repository(fullName, { files: { a: 'a' } })
-    await writeUnpackedArchive(archive, host, facts)
+    await writeUnpackedArchive(archive, host, records)
     const into = join(folder, 'dumps')
     const open = () => ({ folder: archive })
-    const parts: DumpParts = {
+    const options: DumpDependencies = {
       ...{ git: host.godwitGit, into, open, people: new Map(), keepLinks: true, forge: '' },
       repositories: [],
       onEvent: () => {},
     }
-    await Array.fromAsync(dumpForGitea(parts, new AbortController().signal))
+    await Array.fromAsync(dumpForGitea(options, new AbortController().signal))
     const dump = readDump(join(into, fullName))
-    const { inline, reviews, ...expected } = factsOfArchive(facts, fullName, () => false)
-    const { inline: inlineDumped, reviews: reviewsDumped, ...dumped } = factsOfDump(dump)
+    const { inline, reviews, ...expected } = recordsOfArchive(records, fullName, () => false)
+    const { inline: inlineDumped, reviews: reviewsDumped, ...dumped } = recordsOfDump(dump)
     assert.deepEqual(dumped, expected)
     // Each comment on a line of a missing commit becomes a review that names the line.
     assert.deepEqual(inlineDumped, [])

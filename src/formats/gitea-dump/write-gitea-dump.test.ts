@@ -7,8 +7,8 @@ import { PassThrough, Readable } from 'node:stream'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/archive-samples.ts'
 import {
+  type DumpDependencies,
   type DumpEvent,
-  type DumpParts,
   dumpForGitea,
 } from '../../../test/support/dump-for-gitea.ts'
 import { cleanupAfterFile } from '../../../test/support/file-cleanup.ts'
@@ -16,55 +16,55 @@ import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
 import {
   addManifest,
   DISCUSSED_FILES,
-  discussedFacts,
-  type Facts,
+  discussedRecords,
   HOSTILE_TEXT,
   makeDiscussedRepositories,
+  type RecordLists,
   writeUnpackedArchive,
 } from '../../../test/support/gitea-archive.ts'
 import { readDump } from '../../../test/support/gitea-dump-reader.ts'
-import { factsOfArchive, factsOfDump } from '../../../test/support/gitea-facts.ts'
+import { recordsOfArchive, recordsOfDump } from '../../../test/support/gitea-records.ts'
 import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
 import { realRecords } from '../../../test/support/real-records.ts'
 import type { Git } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-process.ts'
-import type { FactKind } from '../../records/fact-kinds.ts'
-import { readFact } from '../../records/read-records.ts'
+import { readRecord } from '../../records/read-records.ts'
+import type { RecordKind } from '../../records/record-kinds.ts'
 
 let host: GitHost
-let facts: Facts
+let records: RecordLists
 
 before(async () => {
   host = await gitHost()
-  facts = discussedFacts(await makeDiscussedRepositories(host))
+  records = discussedRecords(await makeDiscussedRepositories(host))
 })
 after(() => host.remove())
 
-type Wishes = Partial<DumpParts>
+type Wishes = Partial<DumpDependencies>
 
 /** Options of tests that need only this repository. */
 const SITE: Wishes = { repositories: ['alice/site'] }
 
 const ALL = ['alice/site', 'corp/empty', 'corp/quiet']
 
-async function scene(t: Pick<TestContext, 'after'>, change: Facts = {}) {
+async function scene(t: Pick<TestContext, 'after'>, change: RecordLists = {}) {
   const folder = await temporaryFolder(t)
   const into = join(folder, 'dumps')
   const news: DumpEvent[] = []
   const archive = await writeUnpackedArchive(
     join(folder, 'archive'),
     host,
-    { ...facts, ...change },
+    { ...records, ...change },
     DISCUSSED_FILES,
   )
   const stop = new AbortController()
   const dump = async (wishes: Wishes = {}) => {
-    const parts: DumpParts = {
+    const options: DumpDependencies = {
       ...{ git: host.godwitGit, into, people: new Map(), keepLinks: false, forge: '' },
       ...{ repositories: [], open: () => ({ folder: archive }), onEvent: (one) => news.push(one) },
       ...wishes,
     }
-    return await Array.fromAsync(dumpForGitea(parts, stop.signal))
+    return await Array.fromAsync(dumpForGitea(options, stop.signal))
   }
   const place = join(into, 'alice/site')
   const git = (...args: string[]) => host.git(args, { dir: join(place, 'git') })
@@ -79,7 +79,7 @@ async function dumpOnce(keepLinks: boolean) {
   return { ...here, dumped: await here.dump({ keepLinks }) }
 }
 
-/** Dumps the unchanged facts once, for all tests that only read the dump. */
+/** Dumps the unchanged records once, for all tests that only read the dump. */
 function dumpOfAll(keepLinks = false) {
   const dump = cachedDumps.get(keepLinks) ?? dumpOnce(keepLinks)
   cachedDumps.set(keepLinks, dump)
@@ -90,19 +90,21 @@ const warnings = (news: readonly DumpEvent[]) =>
   news.flatMap((one) => ('warning' in one ? [one.warning] : []))
 
 describe('a dump', () => {
-  test('has the same facts as the archive', async () => {
+  test('has the same records as the archive', async () => {
     const { place } = await dumpOfAll(true)
-    assert.deepEqual(factsOfDump(readDump(place)), factsOfArchive(facts, 'alice/site'))
+    assert.deepEqual(recordsOfDump(readDump(place)), recordsOfArchive(records, 'alice/site'))
   })
 
-  test('has the same facts as an archive of github.com', REAL_ARCHIVE.needed, async (t) => {
+  test('has the same records as an archive of github.com', REAL_ARCHIVE.needed, async (t) => {
     const { dump, into } = await scene(t)
     await dump({ open: () => createReadStream(REAL_ARCHIVE.file) })
-    const real: Facts = {}
+    const real: RecordLists = {}
     for (const [kind, records] of await realRecords())
-      real[kind as FactKind] = records.map((record) => readFact(kind as FactKind, record)) as never
-    const read = factsOfDump(readDump(join(into, 'go-gitea/test_repo')))
-    assert.deepEqual(read, factsOfArchive(real, 'go-gitea/test_repo'))
+      real[kind as RecordKind] = records.map((record) =>
+        readRecord(kind as RecordKind, record),
+      ) as never
+    const read = recordsOfDump(readDump(join(into, 'go-gitea/test_repo')))
+    assert.deepEqual(read, recordsOfArchive(real, 'go-gitea/test_repo'))
     assert.deepEqual(
       read.discussed.map(({ number, reactions }) => [number, reactions.length]),
       [
@@ -122,10 +124,10 @@ describe('a dump', () => {
   })
 
   test('has titles, colours and labels that old servers accept', async (t) => {
-    const [site, ...others] = facts.repositories!
+    const [site, ...others] = records.repositories!
     const label = { ...site!.labels[0]!, color: 'red', exclusive: true }
     const { dump, place, news } = await scene(t, {
-      issues: [{ ...facts.issues![0]!, title: '😝'.repeat(256) }],
+      issues: [{ ...records.issues![0]!, title: '😝'.repeat(256) }],
       repositories: [{ ...site!, labels: [label] }, ...others],
     })
     await dump(SITE)
@@ -158,10 +160,10 @@ describe('a dump', () => {
     const gone = '1'.repeat(40)
     const reactions = [{ author: 'bob', content: '+1', createdAt: '2021-03-06T12:00:00Z' }]
     const { dump, place, news } = await scene(t, {
-      pull_request_review_comments: facts.pull_request_review_comments!.map((comment) =>
+      pull_request_review_comments: records.pull_request_review_comments!.map((comment) =>
         comment.id === 31 ? { ...comment, reactions } : comment,
       ),
-      pull_requests: facts.pull_requests!.map((pull) =>
+      pull_requests: records.pull_requests!.map((pull) =>
         pull.number === 3 ? { ...pull, head: { ...pull.head, sha: gone } } : pull,
       ),
     })
@@ -184,9 +186,9 @@ describe('a dump', () => {
   })
 
   test('handles duplicate numbers, missing milestones and duplicate titles', async (t) => {
-    const [pull, ...pulls] = facts.pull_requests!
-    const [milestone] = facts.milestones!
-    const [issue] = facts.issues!
+    const [pull, ...pulls] = records.pull_requests!
+    const [milestone] = records.milestones!
+    const [issue] = records.issues!
     const { dump, place, news } = await scene(t, {
       pull_requests: [pull!, { ...pull!, title: 'Again' }, ...pulls],
       milestones: [milestone!, { ...milestone!, number: 8 }],
@@ -202,7 +204,7 @@ describe('a dump', () => {
   })
 
   test('has assets with names and bytes, and a release without a tag as a draft', async (t) => {
-    const [first, ...others] = facts.releases!
+    const [first, ...others] = records.releases!
     // These characters have a meaning in a URL, and the server does not escape them.
     const unusual = { ...first!.assets[0]!, name: '../%41?#.txt' }
     const { dump, place, news } = await scene(t, {
@@ -290,21 +292,21 @@ describe('a dump', () => {
   })
 
   test('reports what it cannot contain, by kind', async (t) => {
-    const [site, ...others] = facts.repositories!
-    const [first, ...issues] = facts.issues!
+    const [site, ...others] = records.repositories!
+    const [first, ...issues] = records.issues!
     const other = { repository: 'alice/site', kind: 'issue', number: 2 } as const
     const due = { dueOn: '2024-02-01T00:00:00Z', dependsOn: [other], pinOrder: 1 }
     const settings = { website: 'https://example.com', archived: true, template: true }
-    const [pull, ...pulls] = facts.pull_requests!
+    const [pull, ...pulls] = records.pull_requests!
     const byHand = { source: 'manual', createdAt: due.dueOn, actor: 'bob', issue: 1 }
-    const [thread] = facts.pull_request_review_threads!
+    const [thread] = records.pull_request_review_threads!
     const ofLines = { startLine: 1, resolvedAt: due.dueOn, subjectType: 'file' as const }
     const { dump, news, place } = await scene(t, {
       repositories: [{ ...site!, ...settings }, ...others],
       issues: [{ ...first!, ...due }, ...issues],
       pull_requests: [{ ...pull!, closes: [{ ...byHand, repository: 'alice/site' }] }, ...pulls],
       pull_request_review_threads: [{ ...thread!, ...ofLines }],
-      pull_request_reviews: facts.pull_request_reviews!.map((each) => ({
+      pull_request_reviews: records.pull_request_reviews!.map((each) => ({
         ...each,
         official: each.state === 'approved',
       })),
@@ -385,7 +387,9 @@ describe('git of a dump', () => {
   })
 
   test('keeps commits that were pushed after the record was read', async (t) => {
-    const [fork, own] = [4, 5].map((n) => facts.pull_requests!.find(({ number }) => number === n)!)
+    const [fork, own] = [4, 5].map(
+      (n) => records.pull_requests!.find(({ number }) => number === n)!,
+    )
     const { dump, place, git, news } = await scene(t, {
       pull_requests: [{ ...fork!, head: { ...fork!.head, sha: own!.head.sha } }],
     })
@@ -414,7 +418,7 @@ describe('git of a dump', () => {
   test('has an empty patch with a warning if the base is missing', async (t) => {
     const base = { ref: 'gone', sha: 'd'.repeat(40) }
     const { dump, place, news } = await scene(t, {
-      pull_requests: facts.pull_requests!.map((pull) => ({ ...pull, base })),
+      pull_requests: records.pull_requests!.map((pull) => ({ ...pull, base })),
     })
     const [end] = await dump(SITE)
     assert.deepEqual(end?.errors, [])
@@ -453,7 +457,7 @@ describe('git of a dump', () => {
     const { place } = await dumpOfAll()
     const { pulls } = readDump(place)
     const of = (number: number) => pulls.find((pull) => pull.number === number)!
-    const merged = facts.issue_events!.find(({ event }) => event === 'merged')!.commit
+    const merged = records.issue_events!.find(({ event }) => event === 'merged')!.commit
     assert.deepEqual([of(3).merged, of(3).merge_commit_sha, of(3).state], [true, merged, 'closed'])
     assert.deepEqual([of(5).title, of(5).is_draft], ['WIP: Not yet', true])
     assert.deepEqual([of(4).title, of(4).head.ref], ['Pull 4', 'bob/fix'])
@@ -557,7 +561,7 @@ describe('complete or not at all', () => {
   test('a repository for which git fails is reported, and the others are dumped', async (t) => {
     const { archive, dump, into } = await scene(t)
     const inTheWay = join(archive, 'repositories/alice/site.git/refs/pull/3')
-    await writeFile(inTheWay, `${facts.pull_requests![0]!.head.sha}\n`)
+    await writeFile(inTheWay, `${records.pull_requests![0]!.head.sha}\n`)
     const [site, ...others] = await dump()
     assert.equal(site?.fullName, 'alice/site')
     assert.match(site.errors.join(), /^git update-ref failed .*refs\/pull\/3/)
@@ -605,7 +609,7 @@ describe('complete or not at all', () => {
     })
 
   test('a record with an invalid time is skipped, by file and index', async (t) => {
-    const [first, ...others] = facts.issues!
+    const [first, ...others] = records.issues!
     const { dump, place, news } = await scene(t, {
       issues: [{ ...first!, createdAt: 'yesterday' }, ...others],
     })

@@ -29,10 +29,10 @@ import {
   contextFactory,
   type DumpContext,
   type GiteaDumpOptions,
-  readSpool,
+  readSiteRows,
 } from './dump-context.ts'
 import { dumpComments, dumpIssues, dumpPulls } from './dump-issues-and-pulls.ts'
-import { dumpFinishFacts } from './finish-facts.ts'
+import { dumpFinishRecords } from './finish-records.ts'
 import { type Dumped, restoreScript } from './restore-script.ts'
 import { YamlList, yamlJson, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
 
@@ -54,8 +54,8 @@ async function* writeDumps(options: GiteaDumpOptions, conversion: Conversion) {
   const destinations = chooseDestinations(content.fullNames, people)
   await refuseExisting(into, new Set(content.fullNames))
   using rows = sortedRows(join(workDirectory, 'rows'))
-  const spool = await readSpool(conversion, rows)
-  const createContext = contextFactory({ ...options, ...conversion, destinations, spool })
+  const dumpRows = await readSiteRows(conversion, rows)
+  const createContext = contextFactory({ ...options, ...conversion, destinations, dumpRows })
   const dumped: Dumped[] = []
   const unrestored = new Map<string, number>()
   yield* writeRepositories(conversion, async (fullName, { snapshot, missingLfs }) => {
@@ -101,7 +101,7 @@ async function writeDump(
   dumpComments(context)
   await dumpPulls(context, refs)
   await dumpReleases(context, refs)
-  return await dumpFinishFacts(context, examination.repository.lfsObjects)
+  return await dumpFinishRecords(context, examination.repository.lfsObjects)
 }
 
 /** Writes the script last, so that everything it names exists. */
@@ -183,10 +183,10 @@ async function moveWiki(context: DumpContext, from: string): Promise<void> {
 
 /** Writes release.yml and release_assets/. */
 async function dumpReleases(context: DumpContext, refs: OidsByRef): Promise<void> {
-  const { directory, facts, report, fullName, signal } = context
+  const { directory, records, report, fullName, signal } = context
   using list = new YamlList(join(directory, 'release.yml'))
   const takenTags = new Set<string>()
-  for (const [index, release] of [...facts.all('releases')].entries()) {
+  for (const [index, release] of [...records.all('releases')].entries()) {
     signal.throwIfAborted()
     const assets = await dumpAssets(context, release, index + 1)
     const tag = chooseTag(context, release, refs, takenTags)
@@ -202,18 +202,18 @@ async function dumpReleases(context: DumpContext, refs: OidsByRef): Promise<void
  */
 function chooseTag(context: DumpContext, release: Release, refs: OidsByRef, taken: Set<string>) {
   const { tag, draft } = release
-  const { facts } = context
+  const { records } = context
   const exists = refs.has(`refs/tags/${Buffer.from(tag).toString('latin1')}`)
   let name = tag
   const isUsable = exists || /^[\w.+-]+(?:\/[\w.+-]+)*$/.test(tag)
   if (!isUsable || taken.has(tag)) {
     for (let n = 1; taken.has(name) || name === tag; n++) name = `draft-${n}`
-    facts.warn(
+    records.warn(
       'releases',
       `the tag name ${JSON.stringify(tag)} is ${isUsable ? 'used twice' : 'not usable'}: its release becomes the draft ${name}`,
     )
   } else if (!exists && !draft)
-    facts.warn('releases', `the tag ${tag} is not in the archive: its release becomes a draft`)
+    records.warn('releases', `the tag ${tag} is not in the archive: its release becomes a draft`)
   taken.add(name)
   return { tag: name, draft: draft || !exists || name !== tag }
 }
@@ -242,10 +242,10 @@ function dumpRelease(
 }
 
 async function dumpAssets(context: DumpContext, release: Release, index: number) {
-  const { directory, facts, content } = context
+  const { directory, records, content } = context
   const dumped: unknown[] = []
   for (const [n, asset] of release.assets.entries()) {
-    const found = await facts.findFile(content, 'release_assets', asset.file)
+    const found = await records.findFile(content, 'release_assets', asset.file)
     if (!found) continue
     const path = `release_assets/${index}/${n + 1}/${urlName(asset.name)}`
     await linkOrCopy(found.file, join(directory, path))

@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { addDiskFacts } from '../../lib/disk-errors.ts'
+import { addDiskDetails } from '../../lib/disk-errors.ts'
 import { storableJson } from '../storable-json.ts'
 
 /** Characters that JSON does not escape and YAML does not allow, or takes for line breaks or a byte order mark. */
@@ -59,7 +59,7 @@ export class YamlList {
       appendFileSync(this.#path, text)
     } catch (error) {
       this.#isBegun = false
-      throw addDiskFacts(error, this.#path)
+      throw addDiskDetails(error, this.#path)
     }
   }
 }

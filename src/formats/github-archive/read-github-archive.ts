@@ -11,13 +11,13 @@ import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { digestOf } from '../../lib/file-digest.ts'
 import { parseJson, type Shape } from '../../lib/json-shape.ts'
-import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
-import { isFactKind, readFact, readList } from '../../records/read-records.ts'
+import { isRecordKind, readList, readRecord } from '../../records/read-records.ts'
+import type { RecordKind, RecordsByKind } from '../../records/record-kinds.ts'
 import { type Repository, UNKNOWN_REPOSITORY } from '../../records/repository.ts'
 import {
   checkRepositories,
   describeSkipped,
-  type ReaderParts,
+  type ReaderOptions,
   readManifest,
 } from '../check-repositories.ts'
 import { CHANGED, NOT_IN_MANIFEST, refuseEdited, uploadDigests } from '../compare-manifest.ts'
@@ -31,10 +31,10 @@ const NO_GIT_DATA = `it holds no git data: unpack it over the archive that has i
 /** Reads an unpacked archive of GitHub, of Godwit, or of another program that writes this format. Throws ArchiveRefused. */
 export async function readGitHubArchive(
   unpacked: Unpacked,
-  parts: ReaderParts,
+  options: ReaderOptions,
 ): Promise<FormatReader> {
   const { root } = unpacked
-  const { report, wanted } = parts
+  const { report, wanted } = options
   const manifest = await readManifest(root)
   if (manifest) await refuseEdited(root, manifest)
   if (manifest && wanted.size === 0)
@@ -44,7 +44,7 @@ export async function readGitHubArchive(
   if (all.length === 0 && (await listRecordFiles(root)).some(({ kind }) => kind === 'repositories'))
     throw new ArchiveRefused(NO_GIT_DATA)
   const fullNames = all.filter(isWanted)
-  const archive = await openRecords(root, { ...parts, isWanted })
+  const archive = await openRecords(root, { ...options, isWanted })
   const repositories = await archive.repositories(fullNames)
   await archive.reportUnread()
   const digests = manifest && uploadDigests(manifest)
@@ -52,12 +52,12 @@ export async function readGitHubArchive(
     summary: await summaryOf(root, manifest, report),
     fullNames,
     urlOf: (fullName) => repositories.get(fullName.toLowerCase())?.url ?? '',
-    repositories: () => checkRepositories(unpacked, manifest, { ...parts, isWanted }),
-    facts: (kind) =>
+    repositories: () => checkRepositories(unpacked, manifest, { ...options, isWanted }),
+    records: (kind) =>
       kind === 'repositories'
-        ? (factsOf(repositories) as AsyncIterable<never>)
-        : archive.facts(kind),
-    findFile: (path) => findFile(root, path, { digests, signal: parts.signal }),
+        ? (recordsOf(repositories) as AsyncIterable<never>)
+        : archive.records(kind),
+    findFile: (path) => findFile(root, path, { digests, signal: options.signal }),
   }
 }
 
@@ -104,15 +104,17 @@ async function summaryOf(root: string, manifest: Manifest | undefined, report: R
   return { madeBy, madeAt: null, losses: [] }
 }
 
-type KnownRepositories = Map<string, { fact: Repository; url: string }>
+type KnownRepositories = Map<string, { record: Repository; url: string }>
 
-async function* factsOf(repositories: KnownRepositories): AsyncGenerator<Repository> {
-  for (const { fact } of repositories.values()) yield fact
+async function* recordsOf(repositories: KnownRepositories): AsyncGenerator<Repository> {
+  for (const { record } of repositories.values()) yield record
 }
 
-type RecordParts = Pick<ReaderParts, 'report' | 'signal'> & { isWanted(fullName: string): boolean }
+type RecordOptions = Pick<ReaderOptions, 'report' | 'signal'> & {
+  isWanted(fullName: string): boolean
+}
 
-async function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
+async function openRecords(root: string, { report, signal, isWanted }: RecordOptions) {
   const files = await listRecordFiles(root)
   /** The full name of the git data by the full name in the records, in lower case. They may differ. */
   const names = new Map<string, string>()
@@ -124,8 +126,8 @@ async function openRecords(root: string, { report, signal, isWanted }: RecordPar
       signal.throwIfAborted()
       const lose = (why: string) => report.lostRecord(kind, `${file}: ${why}`)
       try {
-        const { records } = readList(await readFile(join(root, file), 'utf8'), shape, lose)
-        for (const { index, value } of records)
+        const { valid } = readList(await readFile(join(root, file), 'utf8'), shape, lose)
+        for (const { index, value } of valid)
           yield { value, lose: (why: string) => lose(`[${index}]${why}`) }
       } catch (error) {
         // Some files are read twice.
@@ -146,34 +148,37 @@ async function openRecords(root: string, { report, signal, isWanted }: RecordPar
       const found: KnownRepositories = new Map()
       const spelling = new Map(fullNames.map((name) => [name.toLowerCase(), name]))
       for await (const { value, lose } of read('repositories', readRepository)) {
-        const { fact, url } = value
-        const key = fact.git.replace(/^repositories\/|\.git$/g, '').toLowerCase()
-        const fullName = `${fact.owner}/${fact.name}`
+        const { record, url } = value
+        const key = record.git.replace(/^repositories\/|\.git$/g, '').toLowerCase()
+        const fullName = `${record.owner}/${record.name}`
         const name = spelling.get(key)
         if (name !== undefined) {
           for (const [kind, count] of value.unread) report.lost(kind, count, fullName)
-          found.set(key, { fact: withFullName(fact, name), url })
+          found.set(key, { record: withFullName(record, name), url })
           names.set(fullName.toLowerCase(), name)
-        } else if (isWanted(fullName)) lose(`: ${fact.git} of ${fullName} is not in the archive`)
+        } else if (isWanted(fullName)) lose(`: ${record.git} of ${fullName} is not in the archive`)
       }
       for (const [key, name] of spelling) {
         if (found.has(key)) continue
         const why = 'has no record that can be read: it is treated as private'
         report.warn('repositories', `${name} ${why}`)
-        found.set(key, { fact: withFullName(UNKNOWN_REPOSITORY, name), url: '' })
+        found.set(key, { record: withFullName(UNKNOWN_REPOSITORY, name), url: '' })
       }
       return found
     },
 
     async reportUnread(): Promise<void> {
       for (const kind of new Set(files.map((each) => each.kind)))
-        if (!isFactKind(kind)) for await (const _ of read(kind, (value) => value)) report.lost(kind)
+        if (!isRecordKind(kind))
+          for await (const _ of read(kind, (value) => value)) report.lost(kind)
       for await (const { value } of read('organizations', unreadLists))
         for (const [kind, count] of value) report.lost(kind, count)
     },
 
-    async *facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
-      for await (const { value } of read(kind, (record, at) => readFact(kind, record, at))) {
+    async *records<K extends RecordKind>(kind: K): AsyncGenerator<RecordsByKind[K]> {
+      for await (const { value } of read(kind, (githubRecord, at) =>
+        readRecord(kind, githubRecord, at),
+      )) {
         if (!('repository' in value)) yield value
         else {
           const repository = names.get(value.repository.toLowerCase())
@@ -188,27 +193,27 @@ async function openRecords(root: string, { report, signal, isWanted }: RecordPar
 const REPOSITORY_URL = /^https?:\/\/[^\s?#@\p{Cc}]+[^\s?#@/]$/u
 
 /** Reads a repository, and its URL, or '' if the record has no valid one. */
-function readRepository(record: unknown, at: string) {
-  const fact = readFact('repositories', record, at)
-  const { url } = record as { url?: unknown }
+function readRepository(githubRecord: unknown, at: string) {
+  const record = readRecord('repositories', githubRecord, at)
+  const { url } = githubRecord as { url?: unknown }
   return {
-    fact,
+    record,
     url: typeof url === 'string' && REPOSITORY_URL.test(url) && URL.canParse(url) ? url : '',
-    unread: unreadLists(record),
+    unread: unreadLists(githubRecord),
   }
 }
 
 /** Returns how many webhooks and deploy keys a repository or organization has. No format keeps them: they need secrets or new keys. */
-function unreadLists(record: unknown): [kind: string, count: number][] {
-  const { webhooks, public_keys: keys } = Object(record) as Record<string, unknown>
+function unreadLists(githubRecord: unknown): [kind: string, count: number][] {
+  const { webhooks, public_keys: keys } = Object(githubRecord) as Record<string, unknown>
   return Object.entries({ webhooks, deploy_keys: keys }).flatMap(([kind, list]) =>
     Array.isArray(list) && list.length > 0 ? [[kind, list.length]] : [],
   )
 }
 
-function withFullName(fact: Repository, fullName: string): Repository {
+function withFullName(record: Repository, fullName: string): Repository {
   const [owner = '', name = ''] = fullName.split('/')
-  return { ...fact, owner, name }
+  return { ...record, owner, name }
 }
 
 /** Finds the unpacked file that a record names. The record is untrusted. */

@@ -18,18 +18,18 @@ import type { JsonObject } from '../../lib/json-shape.ts'
 import { isFullName } from '../../lib/names.ts'
 import { type SortedRows, sortedRows } from '../../lib/sorted-rows.ts'
 import { UserError } from '../../lib/user-error.ts'
-import { COMMON_REACTIONS } from '../../records/fact.ts'
-import {
-  FACT_KINDS,
-  type FactKind,
-  type FactsByKind,
-  type WrittenKind,
-} from '../../records/fact-kinds.ts'
 import { type User, unknownUser } from '../../records/people.ts'
+import { COMMON_REACTIONS } from '../../records/record.ts'
+import {
+  RECORD_KINDS,
+  type RecordKind,
+  type RecordsByKind,
+  type WrittenKind,
+} from '../../records/record-kinds.ts'
 import { findLinks, type HostUrls, type RecordLink } from '../../records/record-urls.ts'
 import type { Attachment, ReleaseAsset } from '../../records/release.ts'
 import type { Label, Repository } from '../../records/repository.ts'
-import { splitIntoFiles, toRecord } from '../../records/write-records.ts'
+import { splitIntoFiles, toGitHubRecord } from '../../records/write-records.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import {
   type Conversion,
@@ -60,14 +60,14 @@ export function githubArchiveWriter(options: GitHubArchiveOptions): FormatWriter
 }
 
 /** Archives have no discussions. */
-const LOST: readonly FactKind[] = ['discussion_categories', 'discussions']
+const UNWRITTEN_KINDS: readonly RecordKind[] = ['discussion_categories', 'discussions']
 /** Kinds that are written as records of another kind. */
-const WRITTEN_AS: Partial<Record<FactKind, WrittenKind>> = {
+const WRITTEN_AS: Partial<Record<RecordKind, WrittenKind>> = {
   bots: 'users',
   repository_files: 'attachments',
 }
-const WRITTEN = FACT_KINDS.filter(
-  (kind) => !LOST.includes(kind) && !WRITTEN_AS[kind],
+const WRITTEN = RECORD_KINDS.filter(
+  (kind) => !UNWRITTEN_KINDS.includes(kind) && !WRITTEN_AS[kind],
 ) as WrittenKind[]
 /** Other records belong to these, and their repository gets the labels that only they have. */
 const READ_FIRST: readonly WrittenKind[] = ['issues', 'pull_requests']
@@ -86,10 +86,10 @@ const isOptionalLink = (kind: WrittenKind, { field }: RecordLink): boolean =>
     /^(?:milestone|parent_team|in_reply_to|pull_request_review(?:_thread)?)$/.test(field))
 
 /** A record before its links are checked, with its repository as `OWNER/NAME`, or '' if it has none. */
-type Unchecked = { repository: string; record: JsonObject }
+type Unchecked = { repository: string; githubRecord: JsonObject }
 
 class ArchiveWriter {
-  readonly #parts: GitHubArchiveOptions & Conversion
+  readonly #options: GitHubArchiveOptions & Conversion
   readonly #createdAt: number
   /** The base of the URLs of people. */
   readonly #host: string
@@ -98,9 +98,9 @@ class ArchiveWriter {
   readonly #repositories = new Map<string, Manifest['repositories'][number]>()
   readonly #storedFiles: Manifest['stored_files'] = []
   readonly #skipped: Manifest['skipped'] = []
-  /** Files of records, by kind. They are written when the facts are read, and packed in the order of the kinds. */
+  /** Files of records, by kind. They are written when the records are read, and packed in the order of the kinds. */
   readonly #records = new Map<WrittenKind, ManifestFile[]>()
-  /** The files of each repository that its facts name, by path. */
+  /** The files of each repository that its records name, by path. */
   readonly #uploads = new Map<string, Map<string, FoundFile>>()
   /** The repository that has files in a folder of uploads, and the first of these files, by the path of the folder. */
   readonly #uploadFolders = new Map<string, { repository: string; file: string }>()
@@ -114,18 +114,18 @@ class ArchiveWriter {
   /** Names of the labels of issues, by `OWNER/NAME`. */
   readonly #usedLabels = new Map<string, Set<string>>()
 
-  constructor(parts: GitHubArchiveOptions & Conversion) {
-    this.#parts = parts
-    this.#createdAt = parts.now()
-    const { content } = parts
+  constructor(options: GitHubArchiveOptions & Conversion) {
+    this.#options = options
+    this.#createdAt = options.now()
+    const { content } = options
     this.#host =
       content.fullNames.map((name) => originOf(content.urlOf(name))).find(Boolean) ?? UNKNOWN_HOST
   }
 
   async *write(): AsyncGenerator<Written> {
-    const { content, report, signal, output, workDirectory } = this.#parts
+    const { content, report, signal, output, workDirectory } = this.#options
     await mkdir(join(workDirectory, 'records'))
-    const written = writeRepositories(this.#parts, async (fullName, { snapshot, missingLfs }) => {
+    const written = writeRepositories(this.#options, async (fullName, { snapshot, missingLfs }) => {
       for (const line of await missingLfs()) report.warn('LFS objects', line)
       await this.#packRepository(fullName, snapshot)
     })
@@ -137,7 +137,8 @@ class ArchiveWriter {
       yield { fullName, errors }
     }
     if (this.#repositories.size === 0) return
-    for (const kind of LOST) for await (const _ of content.facts(kind)) report.lost(kind)
+    for (const kind of UNWRITTEN_KINDS)
+      for await (const _ of content.records(kind)) report.lost(kind)
     for (const fullName of this.#repositories.keys()) this.#urls.add(this.#repositoryUrl(fullName))
     using rows = sortedRows(join(workDirectory, 'rows'))
     for (const kind of READING_ORDER) {
@@ -161,7 +162,7 @@ class ArchiveWriter {
     entries: AsyncIterable<SegmentEntry> | Iterable<SegmentEntry>,
     files?: ManifestFile[],
   ) {
-    const { workDirectory, signal } = this.#parts
+    const { workDirectory, signal } = this.#options
     const key = join(workDirectory, `segment-${randomUUID()}`)
     const sink = (bytes: AsyncIterable<Uint8Array>) => pipeline(bytes, createWriteStream(key))
     const options = { signal, ...(files && { files }) }
@@ -180,110 +181,113 @@ class ArchiveWriter {
 
   /** Yields the records of a kind. Those of repositories that could not be written, or of missing issues, are left out with them. */
   async *#recordsOf(kind: WrittenKind): AsyncGenerator<Unchecked> {
-    for (const each of FACT_KINDS.filter((each) => (WRITTEN_AS[each] ?? each) === kind))
-      for await (const read of this.#parts.content.facts(each)) {
-        const fact = (await this.#adapt(each, read)) as FactsByKind[WrittenKind] | undefined
-        if (!fact) continue
-        const repository = 'repository' in fact ? fact.repository : ''
+    for (const each of RECORD_KINDS.filter((each) => (WRITTEN_AS[each] ?? each) === kind))
+      for await (const read of this.#options.content.records(each)) {
+        const record = (await this.#adapt(each, read)) as RecordsByKind[WrittenKind] | undefined
+        if (!record) continue
+        const repository = 'repository' in record ? record.repository : ''
         const urls = this.#urlsFor(repository)
-        const record = toRecord(kind, fact, urls)
-        if (Array.isArray(record.labels) && repository !== '')
-          for (const url of record.labels) this.#urls.add(url)
-        const broken = this.#brokenLinks(record).find((link) => !isOptionalLink(kind, link))
+        const githubRecord = toGitHubRecord(kind, record, urls)
+        if (Array.isArray(githubRecord.labels) && repository !== '')
+          for (const url of githubRecord.labels) this.#urls.add(url)
+        const broken = this.#brokenLinks(githubRecord).find((link) => !isOptionalLink(kind, link))
         if (broken && kind === 'attachments')
-          yield { repository, record: toRecord(kind, onRepository(fact as Attachment), urls) }
+          yield {
+            repository,
+            githubRecord: toGitHubRecord(kind, onRepository(record as Attachment), urls),
+          }
         else if (broken) {
-          const why = `${record.url} belongs to ${broken.url}, which is not in the input`
-          this.#parts.report.lostRecord(kind, why)
+          const why = `${githubRecord.url} belongs to ${broken.url}, which is not in the input`
+          this.#options.report.lostRecord(kind, why)
         } else {
-          this.#urls.add(String(record.url))
-          yield { repository, record }
+          this.#urls.add(String(githubRecord.url))
+          yield { repository, githubRecord }
         }
       }
   }
 
   /** Yields the records of a kind with the new UUIDs of attachments, and without links to records that the input lacks. */
   *#checkedRecords(kind: WrittenKind, rows: SortedRows): Generator<JsonObject> {
-    for (const [, { repository, record }] of rows.all<Unchecked>(kind)) {
+    for (const [, { repository, githubRecord }] of rows.all<Unchecked>(kind)) {
       // From the end, because an item that is removed from a list changes the positions of those after it.
-      for (const { field, url } of this.#brokenLinks(record).reverse()) {
-        const why = `${record.url}: ${field} leads to ${url}, which is not in the input`
-        this.#parts.report.warn('links', `${why}; the link is left out`)
-        removeLink(record, field)
+      for (const { field, url } of this.#brokenLinks(githubRecord).reverse()) {
+        const why = `${githubRecord.url}: ${field} leads to ${url}, which is not in the input`
+        this.#options.report.warn('links', `${why}; the link is left out`)
+        removeLink(githubRecord, field)
       }
-      yield this.#withNewUuids(repository, record)
+      yield this.#withNewUuids(repository, githubRecord)
     }
   }
 
-  #brokenLinks(record: JsonObject): RecordLink[] {
-    return findLinks(record).filter(({ url, to }) => to === 'record' && !this.#urls.has(url))
+  #brokenLinks(githubRecord: JsonObject): RecordLink[] {
+    return findLinks(githubRecord).filter(({ url, to }) => to === 'record' && !this.#urls.has(url))
   }
 
   /** Returns the record with the new UUIDs of attachments in its text. */
-  #withNewUuids(repository: string, record: JsonObject): JsonObject {
-    if (this.#newUuids.size === 0 || repository === '') return record
+  #withNewUuids(repository: string, githubRecord: JsonObject): JsonObject {
+    if (this.#newUuids.size === 0 || repository === '') return githubRecord
     const newUuid = (uuid: string) => this.#newUuids.get(uuidKey(repository, uuid)) ?? uuid
     const changed: JsonObject = {}
     for (const key of ['body', 'description']) {
-      const text = record[key]
+      const text = githubRecord[key]
       if (typeof text === 'string') changed[key] = text.replace(UUIDS, newUuid)
     }
-    return { ...record, ...changed }
+    return { ...githubRecord, ...changed }
   }
 
-  /** Returns the fact without what the archive lacks, or undefined if the fact itself must be left out. */
-  async #adapt(kind: FactKind, fact: FactsByKind[FactKind]): Promise<object | undefined> {
-    if (kind === 'organizations' && 'login' in fact) {
-      const key = fact.login.toLowerCase()
+  /** Returns the record without what the archive lacks, or undefined if the record itself must be left out. */
+  async #adapt(kind: RecordKind, record: RecordsByKind[RecordKind]): Promise<object | undefined> {
+    if (kind === 'organizations' && 'login' in record) {
+      const key = record.login.toLowerCase()
       if (this.#organizations.has(key)) {
-        this.#parts.report.lostRecord(kind, `${fact.login} occurs twice`)
+        this.#options.report.lostRecord(kind, `${record.login} occurs twice`)
         return undefined
       }
       this.#organizations.add(key)
     }
-    if ('git' in fact) {
-      const packed = this.#repositories.get(`${fact.owner}/${fact.name}`)
-      const path = `repositories/${fact.owner}/${fact.name}`
+    if ('git' in record) {
+      const packed = this.#repositories.get(`${record.owner}/${record.name}`)
+      const path = `repositories/${record.owner}/${record.name}`
       // A link to a missing wiki breaks importers.
       const wiki = packed?.wiki ? `${path}.wiki.git` : undefined
-      return packed && { ...fact, git: `${path}.git`, wiki, labels: this.#labelsOf(fact) }
+      return packed && { ...record, git: `${path}.git`, wiki, labels: this.#labelsOf(record) }
     }
-    if (!('repository' in fact)) return fact
-    if (!this.#repositories.has(fact.repository)) return undefined
-    if ('labels' in fact) {
-      const used = this.#usedLabels.getOrInsertComputed(fact.repository, () => new Set())
-      for (const name of fact.labels) used.add(name)
+    if (!('repository' in record)) return record
+    if (!this.#repositories.has(record.repository)) return undefined
+    if ('labels' in record) {
+      const used = this.#usedLabels.getOrInsertComputed(record.repository, () => new Set())
+      for (const name of record.labels) used.add(name)
     }
-    if ('assets' in fact) {
+    if ('assets' in record) {
       const assets: ReleaseAsset[] = []
-      for (const asset of fact.assets) {
-        const file = await this.#addUpload('release_assets', fact.repository, asset.file)
+      for (const asset of record.assets) {
+        const file = await this.#addUpload('release_assets', record.repository, asset.file)
         if (file !== undefined) assets.push({ ...asset, file })
       }
-      return { ...fact, assets }
+      return { ...record, assets }
     }
-    if ('file' in fact) {
-      const file = await this.#addUpload(kind, fact.repository, fact.file)
+    if ('file' in record) {
+      const file = await this.#addUpload(kind, record.repository, record.file)
       if (file === undefined) return undefined
-      if (!('uuid' in fact))
-        return { ...fact, file, uuid: uuidFrom(file), on: { kind: 'repository' } }
-      const uuid = file === fact.file ? fact.uuid : file.split('/').at(-2)!
-      if (uuid !== fact.uuid) this.#newUuids.set(uuidKey(fact.repository, fact.uuid), uuid)
-      return { ...fact, file, uuid }
+      if (!('uuid' in record))
+        return { ...record, file, uuid: uuidFrom(file), on: { kind: 'repository' } }
+      const uuid = file === record.file ? record.uuid : file.split('/').at(-2)!
+      if (uuid !== record.uuid) this.#newUuids.set(uuidKey(record.repository, record.uuid), uuid)
+      return { ...record, file, uuid }
     }
-    const reactions = 'reactions' in fact ? (fact.reactions ?? []) : []
+    const reactions = 'reactions' in record ? (record.reactions ?? []) : []
     const unknown = reactions.filter(({ content }) => !COMMON_REACTIONS.includes(content))
-    for (const { content } of unknown) this.#parts.report.lost('reactions', 1, content)
-    if (unknown.length === 0) return fact
-    return { ...fact, reactions: reactions.filter((each) => !unknown.includes(each)) }
+    for (const { content } of unknown) this.#options.report.lost('reactions', 1, content)
+    if (unknown.length === 0) return record
+    return { ...record, reactions: reactions.filter((each) => !unknown.includes(each)) }
   }
 
   /**
-   * Adds a file that a fact names, and returns its path in the archive. A file of another repository in the same folder has the same
+   * Adds a file that a record names, and returns its path in the archive. A file of another repository in the same folder has the same
    * UUID, so this one gets a new one. Returns undefined if the file is missing: a link to it would break importers.
    */
   async #addUpload(kind: string, repository: string, path: string): Promise<string | undefined> {
-    const { content, report } = this.#parts
+    const { content, report } = this.#options
     const found = await content.findFile(path, repository)
     if ('missing' in found) {
       report.lostRecord(kind, `${repository}: ${found.missing}`)
@@ -291,11 +295,11 @@ class ArchiveWriter {
     }
     const own = () => ({ repository, file: found.file })
     const first = this.#uploadFolders.getOrInsertComputed(dirname(path), own)
-    const isOwn = first.repository === repository
+    const isSameRepository = first.repository === repository
     // Several repositories of one input can have an attachment in common.
-    if (!isOwn && first.file === found.file) return path
+    if (!isSameRepository && first.file === found.file) return path
     const folder = `${path.split('/')[0]}/${uuidFrom(`${repository}/${path}`)}`
-    const added = isOwn ? path : `${folder}/${basename(path)}`
+    const added = isSameRepository ? path : `${folder}/${basename(path)}`
     this.#uploads.getOrInsertComputed(repository, () => new Map()).set(added, found)
     return added
   }
@@ -312,7 +316,7 @@ class ArchiveWriter {
   }
 
   #urlsFor(repository: string): HostUrls {
-    const { content } = this.#parts
+    const { content } = this.#options
     return {
       host: originOf(content.urlOf(repository)) ?? this.#host,
       person: (login) => this.#personUrl(login),
@@ -330,21 +334,21 @@ class ArchiveWriter {
 
   /** Returns a URL that ends in the full name, by which readers know the repository. */
   #repositoryUrl(fullName: string): string {
-    const url = this.#parts.content.urlOf(fullName)
-    const isOwn = url.toLowerCase().endsWith(`/${fullName.toLowerCase()}`)
-    return isOwn ? url : `${originOf(url) ?? this.#host}/${fullName}`
+    const url = this.#options.content.urlOf(fullName)
+    const isSameRepository = url.toLowerCase().endsWith(`/${fullName.toLowerCase()}`)
+    return isSameRepository ? url : `${originOf(url) ?? this.#host}/${fullName}`
   }
 
   /** Yields a record for every user, bot and other login that records link to, except organizations, which have their own records. */
   async *#userRecords(): AsyncGenerator<Unchecked> {
-    const { content } = this.#parts
+    const { content } = this.#options
     const seen = new Set(this.#organizations)
     const unchecked = (user: User) => {
       seen.add(user.login.toLowerCase())
-      return { repository: '', record: toRecord('users', user, this.#urlsFor('')) }
+      return { repository: '', githubRecord: toGitHubRecord('users', user, this.#urlsFor('')) }
     }
     for (const kind of ['users', 'bots'] as const)
-      for await (const user of content.facts(kind))
+      for await (const user of content.records(kind))
         if (!seen.has(user.login.toLowerCase())) yield unchecked(user)
     for (const [key, login] of this.#logins) if (!seen.has(key)) yield unchecked(unknownUser(login))
   }
@@ -354,7 +358,7 @@ class ArchiveWriter {
     this.#records.set(kind, files)
     for await (const { name: path, text } of splitIntoFiles(kind, records)) {
       files.push({ path, size: Buffer.byteLength(text), sha256: hash('sha256', text) })
-      await writeFile(join(this.#parts.workDirectory, 'records', path), text)
+      await writeFile(join(this.#options.workDirectory, 'records', path), text)
     }
   }
 
@@ -376,10 +380,10 @@ class ArchiveWriter {
   }
 
   async #packMetadata() {
-    const folder = join(this.#parts.workDirectory, 'records')
+    const folder = join(this.#options.workDirectory, 'records')
     const schema = { path: 'schema.json', size: SCHEMA.length, sha256: hash('sha256', SCHEMA) }
     await writeFile(join(folder, schema.path), SCHEMA)
-    const records = FACT_KINDS.flatMap((kind) => this.#records.get(kind as WrittenKind) ?? [])
+    const records = RECORD_KINDS.flatMap((kind) => this.#records.get(kind as WrittenKind) ?? [])
     const files = [schema, ...records]
     const owners = new Set([...this.#repositories.keys()].map((name) => name.split('/')[0]!))
     const uploads = this.#storedFiles.flatMap((each) => each.files)
@@ -398,12 +402,12 @@ class ArchiveWriter {
   }
 
   async #packManifest({ segment, files }: { segment: ManifestSegment; files: ManifestFile[] }) {
-    const { report } = this.#parts
-    const lost = report.losses().map((loss) => ({ full_name: null, ...loss }))
-    const losses = [...report.lostBefore, ...lost]
+    const { report } = this.#options
+    const newLosses = report.losses().map((loss) => ({ full_name: null, ...loss }))
+    const losses = [...report.earlierLosses, ...newLosses]
     const manifest: Manifest = {
       format: MANIFEST_FORMAT,
-      generator: this.#parts.generator,
+      generator: this.#options.generator,
       migration_guid: randomUUID(),
       created_at: new Date(this.#createdAt).toISOString(),
       repositories: [...this.#repositories.values()],
@@ -430,11 +434,11 @@ const onRepository = (attachment: Attachment): Attachment => ({
 })
 
 /** Sets a field of a record to null, or removes the item of a list with the link. */
-function removeLink(record: JsonObject, field: string): void {
+function removeLink(githubRecord: JsonObject, field: string): void {
   const [, name = '', index] = /^(\w+)(?:\[(\d+)\])?/.exec(field) ?? []
-  const list = record[name]
+  const list = githubRecord[name]
   if (index !== undefined && Array.isArray(list)) list.splice(Number(index), 1)
-  else record[name] = null
+  else githubRecord[name] = null
 }
 
 const originOf = (url: string): string | undefined => URL.parse(url)?.origin

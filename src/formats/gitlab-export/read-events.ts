@@ -1,8 +1,8 @@
 import { isSha } from '../../git/commits-and-refs.ts'
-import type { IssueOrPull } from '../../records/fact.ts'
 import type { IssueEvent } from '../../records/issue.ts'
+import type { IssueOrPull } from '../../records/record.ts'
+import type { ProjectRecords } from './project-records.ts'
 import { actionOf, child, isJson, type Json, list, text, time } from './read-relations.ts'
-import type { ProjectSpool } from './read-spool.ts'
 
 /** Old exports have GitLab's numbers instead of the names of actions. */
 const STATE_BY_ACTION: Readonly<Record<string, string>> = {
@@ -52,7 +52,7 @@ export const lastOf = (changes: readonly StateChange[], state: string): string |
 
 /** Adds the events of an issue or a merge request. `mergeCommit` is set if it was merged by one. */
 export function addEvents(
-  project: ProjectSpool,
+  project: ProjectRecords,
   record: Json,
   on: IssueOrPull,
   changes: readonly StateChange[],

@@ -22,51 +22,51 @@ describe('the export of 2019, one JSON file', needsGitLab, () => {
     readContent(t, createReadStream(GITLAB_2019), { git: host.godwitGit })
 
   test('has all issues, merge requests, notes and milestones', async (t) => {
-    const { content, facts, warnings, lost } = await read(t)
+    const { content, records, warnings, losses } = await read(t)
     assert.deepEqual(content.fullNames, [FULL_NAME])
     assert.equal(content.summary.madeBy, 'GitLab (export format 0.2.4)')
-    const issues = await facts('issues')
+    const issues = await records('issues')
     assert.deepEqual(
       issues.map(({ number }) => number),
       [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
     )
     assert.equal(issues.filter(({ closedAt }) => closedAt === null).length, 4)
-    const pulls = await facts('pull_requests')
+    const pulls = await records('pull_requests')
     assert.deepEqual(
       pulls.map(({ number }) => number),
       [11, 12, 13, 14, 15, 16, 17, 18, 19],
     )
     assert.ok(pulls.every(({ closedAt, mergedAt }) => closedAt === null && mergedAt === null))
-    const comments = await facts('issue_comments')
+    const comments = await records('issue_comments')
     assert.equal(comments.filter(({ on }) => on.kind === 'issue').length, 80)
     assert.equal(comments.filter(({ on }) => on.kind === 'pull_request').length, 72)
     assert.ok(
       comments.every(({ body }) => /\*By .+ on 20\S+ \(imported from GitLab.*\)\*$/s.test(body!)),
     )
     assert.equal(new Set(comments.map(({ id }) => id)).size, 152)
-    const milestones = await facts('milestones')
+    const milestones = await records('milestones')
     assert.deepEqual(
       milestones.map(({ title, state, number }) => `${number} ${title} ${state}`),
       ['1 v0.0 closed', '2 v1.0 closed', '3 v2.0 closed', '4 v3.0 open', '5 v4.0 open'],
     )
-    const [repository] = await facts('repositories')
+    const [repository] = await records('repositories')
     assert.deepEqual(repository?.collaborators, [{ login: 'root', permission: 'admin' }])
     assert.deepEqual([repository?.private, repository?.defaultBranch], [true, 'master'])
     assert.deepEqual(
-      (await facts('users')).map(({ login, name, emails }) => [login, name, emails[0]?.address]),
+      (await records('users')).map(({ login, name, emails }) => [login, name, emails[0]?.address]),
       [
         ['root', 'Administrator', 'admin@example.com'],
         ['alice', null, undefined],
       ],
     )
     for (const kind of ['releases', 'protected_branches', 'attachments'] as const)
-      assert.deepEqual(await facts(kind), [], kind)
-    assert.deepEqual([warnings, lost()], [[], {}])
+      assert.deepEqual(await records(kind), [], kind)
+    assert.deepEqual([warnings, losses()], [[], {}])
   })
 
   test('has titles, times, milestones and commits', async (t) => {
-    const { facts } = await read(t)
-    const [first] = await facts('issues')
+    const { records } = await read(t)
+    const [first] = await records('issues')
     assert.deepEqual(
       [first?.title, first?.createdAt, first?.milestone, first?.author, first?.assignees],
       [
@@ -74,7 +74,7 @@ describe('the export of 2019, one JSON file', needsGitLab, () => {
         ...['2016-10-18T16:45:41.575Z', 5, 'root', ['root']],
       ],
     )
-    const pulls = await facts('pull_requests')
+    const pulls = await records('pull_requests')
     const eighth = pulls.find(({ number }) => number === 18)!
     assert.deepEqual(
       [eighth.title, eighth.createdAt, eighth.base.ref, eighth.head.ref, eighth.head.repository],
@@ -152,14 +152,14 @@ describe('the tree of 2020', needsGitLab, () => {
       'issue_events',
       'milestones',
     ] as const)
-      assert.deepEqual(await lines!.facts(kind), await file!.facts(kind), kind)
-    assert.deepEqual(await lines!.facts('repositories'), await file!.facts('repositories'))
+      assert.deepEqual(await lines!.records(kind), await file!.records(kind), kind)
+    assert.deepEqual(await lines!.records('repositories'), await file!.records('repositories'))
   })
 
   test('has issues, merge requests, labels, releases and people', async (t) => {
     const folder = await unpackTree2020(t, 'complex')
-    const { facts, warnings, lost } = await readContent(t, { folder }, { git: host.godwitGit })
-    const issues = await facts('issues')
+    const { records, warnings, losses } = await readContent(t, { folder }, { git: host.godwitGit })
+    const issues = await records('issues')
     assert.deepEqual(
       [issues.length, issues.filter(({ closedAt }) => closedAt === null).length],
       [10, 4],
@@ -182,7 +182,7 @@ describe('the tree of 2020', needsGitLab, () => {
       last.reactions.map(({ author, content }) => [author, content]),
       [['gitlab-user-1', 'musical_keyboard']],
     )
-    const pulls = await facts('pull_requests')
+    const pulls = await records('pull_requests')
     assert.deepEqual(
       pulls.map(({ number, head }) => [number, head.repository === FULL_NAME]),
       [...[11, 12, 13, 14, 15, 16, 17].map((n) => [n, true]), [18, false], [19, false]],
@@ -194,7 +194,7 @@ describe('the tree of 2020', needsGitLab, () => {
       [ninth.title, ninth.reactions.map(({ content }) => content)],
       ['MR1', ['+1', 'drum']],
     )
-    const comments = await facts('issue_comments')
+    const comments = await records('issue_comments')
     const on = (kind: string) => comments.filter((each) => each.on.kind === kind)
     assert.deepEqual([on('issue').length, on('pull_request').length], [80, 72])
     const reacted = comments.filter(({ reactions }) => reactions.length > 0)
@@ -206,7 +206,7 @@ describe('the tree of 2020', needsGitLab, () => {
       ],
     )
     assert.match(comments.map(({ body }) => body).join(), /```suggestion\nNew line\n```/)
-    const [repository] = await facts('repositories')
+    const [repository] = await records('repositories')
     assert.deepEqual(
       repository?.labels.map(({ name, color }) => [name, color]),
       [
@@ -219,24 +219,24 @@ describe('the tree of 2020', needsGitLab, () => {
       ['bernard_willms admin', 'saul_will read', 'emmet.schamberger read', 'user4 read'],
     )
     assert.equal(repository?.private, true)
-    const milestones = await facts('milestones')
+    const milestones = await records('milestones')
     assert.deepEqual(
       milestones.map(({ number }) => number),
       [1, 4, 5],
     )
-    const [release, ...more] = await facts('releases')
+    const [release, ...more] = await records('releases')
     assert.deepEqual(more, [])
     assert.deepEqual(
       [release?.tag, release?.target],
       ['release-1.1', '901de3a8bd5573f4a049b1457d28bc1592ba6bf9'],
     )
     assert.match(release!.body!, /- \[release-1\.1\.dmg\]\(http:\/\/localhost\/.*\)$/)
-    const [branch] = await facts('protected_branches')
+    const [branch] = await records('protected_branches')
     assert.deepEqual(
       [branch?.name, branch?.authorizedActorsOnly, branch?.authorizedUsers.length],
       ['master', true, 1],
     )
-    const events = await facts('issue_events')
+    const events = await records('issue_events')
     assert.deepEqual(
       events
         .filter(({ event }) => event === 'unlabeled')
@@ -244,7 +244,7 @@ describe('the tree of 2020', needsGitLab, () => {
       [[10, 'test2']],
     )
     assert.deepEqual(
-      (await facts('commit_comments')).map(({ author, commit, body }) => [author, commit, body]),
+      (await records('commit_comments')).map(({ author, commit, body }) => [author, commit, body]),
       [
         [
           ...['gitlab-user-1', 'be93687618e4b132087f430a4d8fc3a609c9b77c'],
@@ -254,7 +254,7 @@ describe('the tree of 2020', needsGitLab, () => {
     )
     assert.deepEqual(warnings, [`${FULL_NAME} is internal in GitLab, and becomes private`])
     const { snippets, protected_tags, resource_label_events, system_notes, label_priorities } =
-      lost()
+      losses()
     assert.deepEqual(
       { snippets, protected_tags, resource_label_events, system_notes, label_priorities },
       {
@@ -269,16 +269,16 @@ describe('the tree of 2020', needsGitLab, () => {
 
   test('has an issue with a label that only its link names', async (t) => {
     const folder = await unpackTree2020(t, 'light')
-    const { facts } = await readContent(t, { folder }, { git: host.godwitGit })
-    const [issue, ...more] = await facts('issues')
+    const { records } = await readContent(t, { folder }, { git: host.godwitGit })
+    const [issue, ...more] = await records('issues')
     assert.deepEqual([issue?.number, issue?.labels, more], [20, ['Another label'], []])
-    const [repository] = await facts('repositories')
+    const [repository] = await records('repositories')
     assert.deepEqual(repository?.labels.map(({ name }) => name).sort(), [
       'A project label',
       'Another label',
     ])
     assert.equal(repository?.defaultBranch, null)
-    assert.equal((await facts('milestones')).length, 1)
+    assert.equal((await records('milestones')).length, 1)
   })
 
   test('people are mapped by username, id, e-mail address and placeholder', async (t) => {
@@ -291,8 +291,8 @@ describe('the tree of 2020', needsGitLab, () => {
         saul_will: 'saul',
       }).map(([old, login]) => [old, { login, id: undefined }] as const),
     )
-    const { facts } = await readContent(t, { folder }, { git: host.godwitGit, people })
-    const { assignees } = (await facts('issues')).at(-1)!
+    const { records } = await readContent(t, { folder }, { git: host.godwitGit, people })
+    const { assignees } = (await records('issues')).at(-1)!
     assert.deepEqual(
       assignees.map((login) => people.get(login.toLowerCase())?.login),
       ['one', 'fifteen', 'bernie', 'saul'],

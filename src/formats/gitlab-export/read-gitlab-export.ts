@@ -9,27 +9,27 @@ import { ifExists } from '../../lib/errno.ts'
 import { isName } from '../../lib/names.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import { UsageError } from '../../lib/user-error.ts'
-import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
+import type { RecordKind, RecordsByKind } from '../../records/record-kinds.ts'
 import type { Repository } from '../../records/repository.ts'
 import { decodeUtf8 } from '../../sources/refs.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import { checkRepositories, type ReaderParts } from '../check-repositories.ts'
+import { checkRepositories, type ReaderOptions } from '../check-repositories.ts'
 import type { FormatReader, Report, RepositoryContent } from '../format.ts'
 import { uuidFrom } from '../output.ts'
 import type { MappedPerson } from '../people.ts'
 import type { Unpacked } from '../unpack-archive.ts'
-import { spoolProject } from './read-facts.ts'
+import type { UploadedFile } from './project-records.ts'
 import { People } from './read-people.ts'
+import { sortProject } from './read-records.ts'
 import { type Json, openRelations, text } from './read-relations.ts'
-import type { UploadedFile } from './read-spool.ts'
 import { type ProjectNames, rewriteFromGitLab } from './rewrite-text.ts'
 
-export interface GitLabParts extends ReaderParts {
+export interface GitLabOptions extends ReaderOptions {
   /** The path that the user gave. Most exports have no other name for their project. */
   name: string
   /** The owner of the repository. Exports do not name one. */
   owner: string
-  /** The accounts by username, id or e-mail address. Gets the username of everyone that is mapped otherwise, because facts use it. */
+  /** The accounts by username, id or e-mail address. Gets the username of everyone that is mapped otherwise, because records use it. */
   people: Map<string, MappedPerson>
   /** The projects of all exports that are converted together, by name in lower case. Texts refer to them. */
   projects: Map<string, ProjectNames>
@@ -58,48 +58,48 @@ export function isGitLabExport(root: string): boolean {
 /** Reads an unpacked project export of GitLab. Throws ArchiveRefused, and UsageError without an owner. */
 export async function readGitLabExport(
   { root }: Unpacked,
-  parts: GitLabParts,
+  exportOptions: GitLabOptions,
 ): Promise<FormatReader> {
-  const { report, scratch, resources, projects, signal } = parts
-  if (parts.owner === '')
+  const { report, scratch, resources, projects, signal } = exportOptions
+  if (exportOptions.owner === '')
     throw new UsageError('a project export of GitLab does not name its owner: use --owner LOGIN')
   const relations = await openRelations(root, report)
-  const fullName = `${parts.owner}/${projectName(relations.project, parts.name)}`
+  const fullName = `${exportOptions.owner}/${projectName(relations.project, exportOptions.name)}`
   const summary = { madeBy: await programOf(root), madeAt: null, losses: [] }
   // An export does not say which server it is from.
   const isExport = { isGitLabExport: true } as const
   const reader = { summary, ...isExport, fullNames: [fullName], urlOf: () => '' }
-  if (parts.wanted.size > 0 && !parts.wanted.has(fullName.toLowerCase())) {
+  if (exportOptions.wanted.size > 0 && !exportOptions.wanted.has(fullName.toLowerCase())) {
     const findFile = async (path: string) => ({ missing: `${path} is not wanted` })
-    return { ...reader, fullNames: [], async *repositories() {}, async *facts() {}, findFile }
+    return { ...reader, fullNames: [], async *repositories() {}, async *records() {}, findFile }
   }
   const rows = resources.use(sortedRows(join(scratch, `${basename(root)}-rows`)))
   const uploads = await listUploads(root, report)
   const uploadPaths = new Map(Array.from(uploads.values(), ({ file, path }) => [file, path]))
-  const people = new People(parts.people)
+  const people = new People(exportOptions.people)
   const options = { fullName, relations, rows, people, report, uploads, signal }
-  const { repository, names } = await spoolProject(options)
+  const { repository, names } = await sortProject(options)
   for (const name of ['avatar', 'project.design.bundle'])
     if (existsSync(join(root, name))) report.lost(name.replaceAll('.', '_'), 1, name)
   // Texts refer to the path of a project, which is in the name of its file: `group_sub_tool` is also found as `sub_tool` and `tool`.
-  for (const known of [repository.name, nameOfFile(parts.name)]) {
+  for (const known of [repository.name, nameOfFile(exportOptions.name)]) {
     const words = known.toLowerCase().split('_')
     for (const [n] of words.entries()) {
       const name = words.slice(n).join('_')
-      const isOwn = n === 0 && known === repository.name
-      if (isOwn || !projects.has(name)) projects.set(name, names)
+      const isNamedAsBefore = n === 0 && known === repository.name
+      if (isNamedAsBefore || !projects.has(name)) projects.set(name, names)
     }
   }
   const into = join(scratch, `${basename(root)}-git`)
-  const built = await buildRepositories(parts, { root, into, repository, names })
+  const built = await buildRepositories(exportOptions, { root, into, repository, names })
 
-  async function* facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
-    if (kind === 'repositories') yield built.repository as FactsByKind[K]
+  async function* records<K extends RecordKind>(kind: K): AsyncGenerator<RecordsByKind[K]> {
+    if (kind === 'repositories') yield built.repository as RecordsByKind[K]
     const rewrite = (value: unknown) =>
       typeof value === 'string' ? rewriteFromGitLab(value, names, projects) : value
-    for (const [, fact] of rows.all<FactsByKind[K]>(kind)) {
+    for (const [, record] of rows.all<RecordsByKind[K]>(kind)) {
       const key = kind === 'milestones' ? 'description' : 'body'
-      yield key in fact ? { ...fact, [key]: rewrite((fact as unknown as Json)[key]) } : fact
+      yield key in record ? { ...record, [key]: rewrite((record as unknown as Json)[key]) } : record
     }
   }
 
@@ -108,9 +108,9 @@ export async function readGitLabExport(
     async *repositories(): AsyncGenerator<RepositoryContent> {
       const unpacked = { root: into, checksums: new Map(), damage: undefined }
       if (built.error) yield { fullName, errors: [built.error] }
-      else yield* checkRepositories(unpacked, undefined, parts)
+      else yield* checkRepositories(unpacked, undefined, exportOptions)
     },
-    facts,
+    records,
     async findFile(path) {
       const upload = uploadPaths.get(path)
       if (upload === undefined) return { missing: `${path} is not in the export` }
@@ -176,7 +176,7 @@ async function listUploads(root: string, report: Report): Promise<Map<string, Up
  * pull requests; refs of GitLab itself are reported as lost. An error of git is returned, because it concerns this project only.
  */
 async function buildRepositories(
-  { git, report, signal }: GitLabParts,
+  { git, report, signal }: GitLabOptions,
   project: { root: string; into: string; repository: Repository; names: ProjectNames },
 ): Promise<{ repository: Repository; error?: string }> {
   const { root, into, repository, names } = project

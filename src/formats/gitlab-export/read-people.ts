@@ -1,5 +1,5 @@
-import type { Author } from '../../records/fact.ts'
 import { type User, unknownUser } from '../../records/people.ts'
+import type { Author } from '../../records/record.ts'
 import type { MappedPerson } from '../people.ts'
 
 type Member = { username: string; email: string }
@@ -12,7 +12,7 @@ export class People {
   readonly #map: Map<string, MappedPerson>
   readonly #members = new Map<number, Member>()
   readonly #names = new Map<number, string>()
-  /** By id: everyone that a fact refers to. */
+  /** By id: everyone that a record refers to. */
   readonly #logins = new Map<number, string>()
   /** Usernames that occur only in texts. */
   readonly #mentioned = new Set<string>()

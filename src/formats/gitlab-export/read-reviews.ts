@@ -1,6 +1,7 @@
 import { HUNK_HEADER } from '../../records/diff-hunk.ts'
-import { NO_COMMIT } from '../../records/fact.ts'
 import type { DiffPosition, ReviewRequest, ReviewState, Side } from '../../records/pull-request.ts'
+import { NO_COMMIT } from '../../records/record.ts'
+import type { ProjectRecords } from './project-records.ts'
 import {
   actionOf,
   child,
@@ -12,7 +13,6 @@ import {
   time,
   timeOrNull,
 } from './read-relations.ts'
-import type { ProjectSpool } from './read-spool.ts'
 
 interface MergeRequest {
   /** The new number. */
@@ -25,7 +25,7 @@ interface MergeRequest {
  * Adds the notes, approvals and reviewers of a merge request, and returns the reviews that are still requested. GitLab has no reviews:
  * the notes of one author in one thread become a review, and so does each approval.
  */
-export function readReviews(project: ProjectSpool, mergeRequest: MergeRequest): ReviewRequest[] {
+export function readReviews(project: ProjectRecords, mergeRequest: MergeRequest): ReviewRequest[] {
   const on = { kind: 'pull_request', number: mergeRequest.pull } as const
   const threads = new Map<string, Json[]>()
   for (const [index, note] of list(mergeRequest.record.notes).entries()) {
@@ -45,7 +45,7 @@ export function readReviews(project: ProjectSpool, mergeRequest: MergeRequest): 
 }
 
 function addReview(
-  project: ProjectSpool,
+  project: ProjectRecords,
   { pull, headSha }: { pull: number; headSha: string | null },
   { user, state, at }: { user: unknown; state: ReviewState; at: string },
 ): number {
@@ -66,7 +66,7 @@ function addReview(
 }
 
 /** Adds a review for each approval and each reviewer with a decision. Returns the requests of all other reviewers. */
-function addDecisions(project: ProjectSpool, { pull, record, headSha }: MergeRequest) {
+function addDecisions(project: ProjectRecords, { pull, record, headSha }: MergeRequest) {
   const decisions = new Map<unknown, ReviewState>()
   const updatedAt = time(record, 'updated_at')
   const reviewed = { pull, headSha: headSha === NO_COMMIT ? null : headSha }
@@ -146,7 +146,7 @@ const SUGGESTION = /^( {0,3}```suggestion):-(\d+)\+(\d+)/gm
 
 /** Adds the notes of a thread on a diff. The first one has the position. */
 function addThread(
-  project: ProjectSpool,
+  project: ProjectRecords,
   { pull, record, headSha }: MergeRequest,
   notes: readonly Json[],
 ): void {
@@ -254,10 +254,10 @@ function commentedLines(position: Json): CommentedLines {
 
 /** Returns the diff of the file that a note is on: the copy in the note, or else the newest one. */
 function diffOf(note: Json, record: Json, path: string): string {
-  const own = child(note.note_diff_file)
+  const diffFile = child(note.note_diff_file)
   const files = list(child(record.merge_request_diff).merge_request_diff_files)
   const file = files.find(({ new_path, old_path }) => new_path === path || old_path === path)
-  return withHeader(text(own.diff_export) || text(own.diff)) || text(file?.utf8_diff)
+  return withHeader(text(diffFile.diff_export) || text(diffFile.diff)) || text(file?.utf8_diff)
 }
 
 /** GitLab copies a hunk at the top of a file, such as that of a new file, without its header. */

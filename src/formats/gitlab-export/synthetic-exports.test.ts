@@ -59,14 +59,14 @@ test('members with an impossible username are lost, and impossible addresses are
   const member = (id: number, username: string, public_email: string) => ({
     ...{ access_level: 40, user_id: id, user: { id, username, public_email } },
   })
-  const { facts, warnings } = await read(t, {
+  const { records, warnings } = await read(t, {
     project_members: [member(1, 'eve\nbob,mallory', ''), member(2, 'bob', 'b@x\ny@z')],
     issues: [issue(1, { author_id: 1 }), issue(2, { author_id: 2 })],
   })
-  assert.deepEqual((await facts('repositories'))[0]?.collaborators, [
+  assert.deepEqual((await records('repositories'))[0]?.collaborators, [
     { login: 'bob', permission: 'admin' },
   ])
-  const users = await facts('users')
+  const users = await records('users')
   assert.deepEqual(
     users.map(({ login, emails }) => [login, emails]),
     [
@@ -94,12 +94,12 @@ describe('a merge request', () => {
 
   test('has comments on whole files', async (t) => {
     const at = position({ position_type: 'file' })
-    const { facts } = await read(t, {
+    const { records } = await read(t, {
       merge_requests: [
         mergeRequest(1, { notes: [note('Rename it', { type: 'DiffNote', position: at })] }),
       ],
     })
-    const [comment] = await facts('pull_request_review_comments')
+    const [comment] = await records('pull_request_review_comments')
     assert.deepEqual([comment?.path, comment?.subjectType], ['a.txt', 'file'])
   })
 
@@ -107,7 +107,7 @@ describe('a merge request', () => {
     const diffNote = (text: string, at: object | string, more: object = {}) =>
       note(text, { type: 'DiffNote', position: at, original_position: at, ...more })
     const added = { discussion_id: 'd1', resolved_at: LATER, resolved_by_id: 1 }
-    const { facts } = await read(t, {
+    const { records } = await read(t, {
       project_members: members,
       issues: [issue(2), issue(4)],
       merge_requests: [
@@ -126,7 +126,7 @@ describe('a merge request', () => {
         }),
       ],
     })
-    const threads = await facts('pull_request_review_threads')
+    const threads = await records('pull_request_review_threads')
     assert.deepEqual(
       threads.map(({ pull, line, originalLine, side, diffHunk, outdated, resolver }) => [
         ...[pull, line, originalLine, side, diffHunk, outdated, resolver],
@@ -136,7 +136,7 @@ describe('a merge request', () => {
         [6, null, 2, 'left', '@@ -1,3 +1,3 @@\n one\n-two', true, null],
       ],
     )
-    const comments = await facts('pull_request_review_comments')
+    const comments = await records('pull_request_review_comments')
     assert.deepEqual(
       comments.map(({ author, body, position }) => [author, body, position]),
       [
@@ -146,7 +146,7 @@ describe('a merge request', () => {
       ],
     )
     assert.equal(comments[1]?.inReplyTo, comments[0]?.id)
-    const reviews = await facts('pull_request_reviews')
+    const reviews = await records('pull_request_reviews')
     assert.deepEqual(
       reviews.map(({ author, state }) => [author, state]),
       [
@@ -156,7 +156,7 @@ describe('a merge request', () => {
       ],
     )
     assert.deepEqual(
-      (await facts('issue_comments')).map(({ body }) => body),
+      (await records('issue_comments')).map(({ body }) => body),
       ['Fine'],
     )
   })
@@ -166,7 +166,7 @@ describe('a merge request', () => {
       note('Why?', {
         ...{ type: 'DiffNote', position: position(more), note_diff_file: { diff_export: diff } },
       })
-    const { facts } = await read(t, {
+    const { records } = await read(t, {
       merge_requests: [
         mergeRequest(1, {
           notes: [
@@ -178,7 +178,7 @@ describe('a merge request', () => {
       ],
     })
     assert.deepEqual(
-      (await facts('pull_request_review_comments')).map((each) => [each.diffHunk, each.position]),
+      (await records('pull_request_review_comments')).map((each) => [each.diffHunk, each.position]),
       [
         ['@@ -0,0 +1,3 @@\n+one\n+two', 2],
         ['@@ -1,3 +1,3 @@\n one\n-two\n+TWO', 3],
@@ -189,7 +189,7 @@ describe('a merge request', () => {
 
   test('has threads from a removed line to the added one with the same number', async (t) => {
     const range = (start: object) => ({ new_line: 2, line_range: { start } })
-    const { facts } = await read(t, {
+    const { records } = await read(t, {
       merge_requests: [
         mergeRequest(1, {
           notes: [
@@ -200,7 +200,7 @@ describe('a merge request', () => {
       ],
     })
     assert.deepEqual(
-      (await facts('pull_request_review_threads')).map(({ side, line, startSide, startLine }) => [
+      (await records('pull_request_review_threads')).map(({ side, line, startSide, startLine }) => [
         ...[startSide, startLine, side, line],
       ]),
       [
@@ -213,7 +213,7 @@ describe('a merge request', () => {
   test('has suggestions only for the lines that a comment is on; others stay code and are reported', async (t) => {
     const fence = (lines: string) => `\`\`\`suggestion:${lines}\nnew\n\`\`\``
     const start = { type: null, old_line: 1, new_line: 1 }
-    const { facts, lost } = await read(t, {
+    const { records, losses } = await read(t, {
       merge_requests: [
         mergeRequest(1, {
           notes: [
@@ -227,15 +227,15 @@ describe('a merge request', () => {
       ],
     })
     assert.deepEqual(
-      (await facts('pull_request_review_comments')).map(({ body }) => body!.split('\n')[0]),
+      (await records('pull_request_review_comments')).map(({ body }) => body!.split('\n')[0]),
       ['```suggestion', '```suggestion', '```suggestion:-1+1'],
     )
-    assert.deepEqual(lost(), { suggestion_ranges: 1 })
+    assert.deepEqual(losses(), { suggestion_ranges: 1 })
   })
 
   test('has threads and approvals in the order of time, if the export has them in another one', async (t) => {
     const at = { type: 'DiffNote', position: position({ new_line: 2 }), discussion_id: 'd1' }
-    const { facts } = await read(t, {
+    const { records } = await read(t, {
       merge_requests: [
         mergeRequest(1, {
           notes: [
@@ -247,7 +247,7 @@ describe('a merge request', () => {
         }),
       ],
     })
-    const comments = await facts('pull_request_review_comments')
+    const comments = await records('pull_request_review_comments')
     assert.deepEqual(
       comments.map(({ body, inReplyTo }) => [body, inReplyTo]),
       [
@@ -256,7 +256,7 @@ describe('a merge request', () => {
       ],
     )
     assert.deepEqual(
-      (await facts('pull_request_reviews')).map(({ author, state }) => [author, state]),
+      (await records('pull_request_reviews')).map(({ author, state }) => [author, state]),
       [
         ['gitlab-user-2', 'commented'],
         ['gitlab-user-2', 'dismissed'],
@@ -266,7 +266,7 @@ describe('a merge request', () => {
   })
 
   test('has comments without a position as plain ones, which are reported', async (t) => {
-    const { facts, lost } = await read(t, {
+    const { records, losses } = await read(t, {
       merge_requests: [
         mergeRequest(1, {
           notes: [
@@ -277,14 +277,14 @@ describe('a merge request', () => {
       ],
     })
     assert.deepEqual(
-      (await facts('issue_comments')).map(({ body }) => body),
+      (await records('issue_comments')).map(({ body }) => body),
       ['Old', 'Broken'],
     )
-    assert.deepEqual(lost(), { review_comment_positions: 2 })
+    assert.deepEqual(losses(), { review_comment_positions: 2 })
   })
 
   test('has approvals that a push has reset as dismissed', async (t) => {
-    const { facts } = await read(t, {
+    const { records } = await read(t, {
       merge_requests: [
         mergeRequest(1, {
           approvals: [{ user_id: 3, ...times }],
@@ -300,7 +300,7 @@ describe('a merge request', () => {
     })
     // An approval that was followed by a request for changes is none that a push has reset.
     assert.deepEqual(
-      (await facts('pull_request_reviews')).map(({ author, state }) => [author, state]).sort(),
+      (await records('pull_request_reviews')).map(({ author, state }) => [author, state]).sort(),
       [
         ['gitlab-user-2', 'dismissed'],
         ['gitlab-user-3', 'approved'],
@@ -312,7 +312,7 @@ describe('a merge request', () => {
   })
 
   test('has approvals, reviewers, and how it ended', async (t) => {
-    const { facts } = await read(t, {
+    const { records } = await read(t, {
       project_members: members,
       merge_requests: [
         mergeRequest(1, {
@@ -337,7 +337,7 @@ describe('a merge request', () => {
         }),
       ],
     })
-    const [merged, closed] = await facts('pull_requests')
+    const [merged, closed] = await records('pull_requests')
     assert.deepEqual(
       [merged?.title, merged?.draft, merged?.mergedAt, merged?.closedAt, merged?.mergeCommit],
       ['Done', true, LATER, LATER, head],
@@ -351,7 +351,11 @@ describe('a merge request', () => {
       [LATER, null, null],
     )
     assert.deepEqual(
-      (await facts('pull_request_reviews')).map(({ pull, author, state }) => [pull, author, state]),
+      (await records('pull_request_reviews')).map(({ pull, author, state }) => [
+        pull,
+        author,
+        state,
+      ]),
       [
         [1, 'ann', 'approved'],
         [1, 'gitlab-user-3', 'changes_requested'],
@@ -361,7 +365,7 @@ describe('a merge request', () => {
       ],
     )
     assert.deepEqual(
-      (await facts('issue_events')).map(({ on, event, actor }) => [on.number, event, actor]),
+      (await records('issue_events')).map(({ on, event, actor }) => [on.number, event, actor]),
       [
         [1, 'merged', 'ann'],
         [1, 'closed', 'ann'],
@@ -373,16 +377,16 @@ describe('a merge request', () => {
 
 test('the commit of a squash is the commit of a merge without one', async (t) => {
   const squashed = mergeRequest(1, { state: 'merged', squash_commit_sha: head })
-  const { facts } = await read(t, { merge_requests: [squashed] })
-  assert.equal((await facts('pull_requests'))[0]?.mergeCommit, head)
-  const [merged] = await facts('issue_events')
+  const { records } = await read(t, { merge_requests: [squashed] })
+  assert.equal((await records('pull_requests'))[0]?.mergeCommit, head)
+  const [merged] = await records('issue_events')
   assert.deepEqual([merged?.event, merged?.commit], ['merged', head])
 })
 
 test('events, labels and milestones of groups, and the lock of an issue are kept', async (t) => {
   const label = { title: 'bug', color: '#F00', type: 'GroupLabel', priorities: [{ priority: 1 }] }
   const milestone = { iid: 1, title: 'Of the group', group_id: 3, state: 'active', ...times }
-  const { facts, lost } = await read(t, {
+  const { records, losses } = await read(t, {
     milestones: [{ iid: 1, title: 'Own', state: 'closed', due_date: '2024-06-01', ...times }],
     issues: [
       issue(1, {
@@ -410,7 +414,7 @@ test('events, labels and milestones of groups, and the lock of an issue are kept
       }),
     ],
   })
-  assert.deepEqual((await facts('issue_events')).map(({ event }) => event).sort(), [
+  assert.deepEqual((await records('issue_events')).map(({ event }) => event).sort(), [
     'assigned',
     'base_ref_changed',
     'closed',
@@ -424,24 +428,24 @@ test('events, labels and milestones of groups, and the lock of an issue are kept
     'unassigned',
   ])
   assert.deepEqual(
-    (await facts('milestones')).map(({ number, title, dueOn }) => [number, title, dueOn]),
+    (await records('milestones')).map(({ number, title, dueOn }) => [number, title, dueOn]),
     [
       [1, 'Own', '2024-06-01T00:00:00Z'],
       [2, 'Of the group', null],
     ],
   )
-  const [first] = await facts('issues')
+  const [first] = await records('issues')
   assert.deepEqual(
     [first?.milestone, first?.body],
     [2, '*GitLab: confidential, weight 3, at risk*'],
   )
-  const [tool] = await facts('repositories')
+  const [tool] = await records('repositories')
   assert.deepEqual([tool?.name, tool?.private, tool?.labels[0]?.color], ['Tool', false, 'ff0000'])
-  assert.deepEqual(lost(), { designs: 1, label_priorities: 1, system_notes: 1 })
+  assert.deepEqual(losses(), { designs: 1, label_priorities: 1, system_notes: 1 })
 })
 
 test('types, and what time was spent on, are in the text; other parts of an issue are counted', async (t) => {
-  const { facts, lost } = await read(t, {
+  const { records, losses } = await read(t, {
     issues: [
       issue(1, {
         ...{ issue_type: 'incident', epic_issue: { epic: { iid: 7 } }, sentry_issue: { id: 1 } },
@@ -458,7 +462,7 @@ test('types, and what time was spent on, are in the text; other parts of an issu
     merge_requests: [mergeRequest(1, { timelogs: [{ time_spent: 0, summary: 'nothing' }] })],
   })
   assert.deepEqual(
-    [...(await facts('issues')), ...(await facts('pull_requests'))].map(({ body }) => body),
+    [...(await records('issues')), ...(await records('pull_requests'))].map(({ body }) => body),
     [
       '*GitLab: incident, spent 50m, time spent on: wrote tests; mistake*',
       '*GitLab: key result*',
@@ -466,7 +470,7 @@ test('types, and what time was spent on, are in the text; other parts of an issu
       '*GitLab: time spent on: nothing*',
     ],
   )
-  assert.deepEqual(lost(), { epic_issue: 1, sentry_issue: 1, zoom_meetings: 1 })
+  assert.deepEqual(losses(), { epic_issue: 1, sentry_issue: 1, zoom_meetings: 1 })
 })
 
 test('an issue that was closed before GitLab had state events has all changes of its state once', async (t) => {
@@ -479,7 +483,7 @@ test('an issue that was closed before GitLab had state events has all changes of
     ...{ action: ['reopened', 'closed', 'reopened'][index], author_id: 1, ...at(time) },
   }))
   const closed = system('closed', 'closed', { author_id: 1, ...at('05:00.000') })
-  const { facts } = await read(t, {
+  const { records } = await read(t, {
     issues: [
       issue(1, { resource_state_events: states, events, notes: [closed] }),
       issue(2, { resource_state_events: states, notes: [closed] }),
@@ -487,7 +491,7 @@ test('an issue that was closed before GitLab had state events has all changes of
     ],
   })
   assert.deepEqual(
-    (await facts('issue_events')).map(({ on, event, actor, createdAt }) =>
+    (await records('issue_events')).map(({ on, event, actor, createdAt }) =>
       [on.number, event, actor, createdAt.slice(14, 19)].join(' '),
     ),
     [
@@ -501,11 +505,11 @@ test('an issue that was closed before GitLab had state events has all changes of
 
 test('an issue that a commit has closed names it', async (t) => {
   const closed = { state: 'closed', user_id: 1, created_at: LATER, source_commit: head }
-  const { facts } = await read(t, {
+  const { records } = await read(t, {
     issues: [issue(1, { state: 'closed', resource_state_events: [closed] })],
   })
   assert.deepEqual(
-    (await facts('issue_events')).map(({ event, commit, commitRepository }) => [
+    (await records('issue_events')).map(({ event, commit, commitRepository }) => [
       ...[event, commit, commitRepository],
     ]),
     [['closed', head, 'alice/Tool']],
@@ -514,11 +518,11 @@ test('an issue that a commit has closed names it', async (t) => {
 
 test('a lock that a note describes is one event', async (t) => {
   const locked = system('locked the discussion in this issue', 'locked')
-  const { facts } = await read(t, {
+  const { records } = await read(t, {
     issues: [issue(1, { discussion_locked: true, notes: [locked] })],
   })
   assert.deepEqual(
-    (await facts('issue_events')).map(({ event, actor }) => [event, actor]),
+    (await records('issue_events')).map(({ event, actor }) => [event, actor]),
     [['locked', 'gitlab-user-2']],
   )
 })
@@ -527,7 +531,7 @@ test('comments on commits are read once, also from pipelines, without system not
   const onCommit = (text: string, more: object = {}) => note(text, { commit_id: head, ...more })
   const once = onCommit('Once', { id: 5 })
   const mentioned = onCommit('mentioned in issue #1', { system: true })
-  const { facts, lost } = await read(t, {
+  const { records, losses } = await read(t, {
     commit_notes: [onCommit('New'), mentioned],
     ci_pipelines: [
       { sha: head, notes: [once, onCommit('New'), mentioned] },
@@ -536,10 +540,10 @@ test('comments on commits are read once, also from pipelines, without system not
     pipelines: [{ sha: head, notes: [onCommit('Old')] }],
   })
   assert.deepEqual(
-    (await facts('commit_comments')).map(({ commit, body }) => [commit, body]),
+    (await records('commit_comments')).map(({ commit, body }) => [commit, body]),
     ['New', 'Once', 'Once', 'Old'].map((body) => [head, body]),
   )
-  assert.deepEqual(lost(), { ci_pipelines: 2, commit_notes: 1, pipelines: 1, system_notes: 1 })
+  assert.deepEqual(losses(), { ci_pipelines: 2, commit_notes: 1, pipelines: 1, system_notes: 1 })
 })
 
 test('comments on lines of a commit have their file, and their lines are reported', async (t) => {
@@ -547,19 +551,19 @@ test('comments on lines of a commit have their file, and their lines are reporte
   const commitNotes = [at, JSON.stringify(at)].map((position, index) =>
     note(`${index}`, { commit_id: head, type: 'DiffNote', position }),
   )
-  const { facts, lost } = await read(t, { commit_notes: commitNotes })
+  const { records, losses } = await read(t, { commit_notes: commitNotes })
   assert.deepEqual(
-    (await facts('commit_comments')).map(({ path }) => path),
+    (await records('commit_comments')).map(({ path }) => path),
     ['a.txt', 'a.txt'],
   )
-  assert.deepEqual(lost(), { commit_comment_lines: 2 })
+  assert.deepEqual(losses(), { commit_comment_lines: 2 })
 })
 
 test('an issue whose link to a label is empty is kept', async (t) => {
   const links = [{ label: null }, { label: { title: 'bug', color: '#F00' } }]
-  const { facts, lost } = await read(t, { issues: [issue(1, { label_links: links })] })
-  assert.deepEqual((await facts('issues'))[0]?.labels, ['bug'])
-  assert.deepEqual(lost(), { label_links: 1 })
+  const { records, losses } = await read(t, { issues: [issue(1, { label_links: links })] })
+  assert.deepEqual((await records('issues'))[0]?.labels, ['bug'])
+  assert.deepEqual(losses(), { label_links: 1 })
 })
 
 test('protected branches name who may push, and everything else about them is reported', async (t) => {
@@ -570,7 +574,7 @@ test('protected branches name who may push, and everything else about them is re
     unprotect_access_levels: unprotect,
   })
   const ann = { ...role(40), user_id: 1 }
-  const { facts, lost } = await read(t, {
+  const { records, losses } = await read(t, {
     project_members: [
       ...members,
       { access_level: 40, user_id: 2, user: { id: 2, username: 'max' } },
@@ -588,7 +592,7 @@ test('protected branches name who may push, and everything else about them is re
     ],
   })
   assert.deepEqual(
-    (await facts('protected_branches')).map(({ name, authorizedActorsOnly, authorizedUsers }) => [
+    (await records('protected_branches')).map(({ name, authorizedActorsOnly, authorizedUsers }) => [
       ...[name, authorizedActorsOnly, authorizedUsers.join()],
     ]),
     [
@@ -603,26 +607,26 @@ test('protected branches name who may push, and everything else about them is re
       ['lost-unprotect', true, 'ann'],
     ],
   )
-  assert.deepEqual(lost(), { branch_protection_rules: 5 })
+  assert.deepEqual(losses(), { branch_protection_rules: 5 })
 })
 
 test('maintainers of a group, who are not in the export, are reported for a protected branch', async (t) => {
   const levels = [{ access_level: 40 }]
-  const { lost } = await read(t, {
+  const { losses } = await read(t, {
     protected_branches: [{ name: 'main', push_access_levels: levels, merge_access_levels: levels }],
   })
-  assert.deepEqual(lost(), { branch_protection_rules: 1 })
+  assert.deepEqual(losses(), { branch_protection_rules: 1 })
 })
 
 test('internal notes and confidential issues are marked, and one warning names all of them', async (t) => {
   const internal = note('Do not tell', { internal: true, author_id: 1 })
   const all = Array.from({ length: 150 }, (_, index) => index + 1)
-  const { facts, warnings } = await read(t, {
+  const { records, warnings } = await read(t, {
     project_members: members,
     issues: all.map((iid) => issue(iid, { confidential: true, notes: [internal, internal] })),
     merge_requests: [mergeRequest(1, { notes: [internal] })],
   })
-  const [comment] = await facts('issue_comments')
+  const [comment] = await records('issue_comments')
   assert.equal(comment?.body, 'Do not tell\n\n*GitLab: internal note*')
   const numbers = all.map((number) => `#${number}`).join(', ')
   const visible = 'of GitLab become visible to all who can read issues'
@@ -642,7 +646,7 @@ test('texts refer to the new numbers, people, labels and files, but not in code'
     '!2 ~bug',
     '```',
   ].join('\n')
-  const { facts, content, lost } = await read(
+  const { records, content, losses } = await read(
     t,
     {
       project_members: members,
@@ -657,7 +661,7 @@ test('texts refer to the new numbers, people, labels and files, but not in code'
     { [`uploads/${secret}/p q.png`]: 'picture', [`uploads/${secret}/unused.txt`]: 'text' },
   )
   const url = 'https://gitlab.invalid/user-attachments/assets/a1b2c3d4-a1b2-c3d4-a1b2-c3d4a1b2c3d4'
-  assert.deepEqual((await facts('issues'))[0]?.body?.split('\n'), [
+  assert.deepEqual((await records('issues'))[0]?.body?.split('\n'), [
     'See #3, #1, alice/Tool#3, alice/Tool#1, other/x!2 and !9 but not `!2`.',
     `![p](${url}) /uploads/${secret}/gone.png`,
     '`bug` `two words` ~nope Own Own @ann `@all` a@b.c issue 3',
@@ -665,7 +669,7 @@ test('texts refer to the new numbers, people, labels and files, but not in code'
     '!2 ~bug',
     '```',
   ])
-  const attachments = await facts('attachments')
+  const attachments = await records('attachments')
   assert.deepEqual(
     attachments
       .map(({ name, contentType, on, author }) => [name, contentType, on.kind, author])
@@ -683,13 +687,13 @@ test('texts refer to the new numbers, people, labels and files, but not in code'
   assert.equal(await readFile(found.file, 'utf8'), 'picture')
   for (const path of ['attachments/../tree/project.json', `attachments/${secret}/../x`])
     assert.ok('missing' in (await content.findFile(path, 'alice/Tool')), path)
-  assert.deepEqual(lost(), { attachments: 1 })
+  assert.deepEqual(losses(), { attachments: 1 })
 })
 
 test('files in one folder have different UUIDs, and files where GitLab finds none are reported', async (t) => {
   const secret = 'a1b2c3d4'.repeat(4)
   const description = `/uploads/${secret}/a.png /uploads/${secret}/b.png /uploads/0123456789/c.png`
-  const { facts, content, lost } = await read(
+  const { records, content, losses } = await read(
     t,
     { issues: [issue(1, { description })] },
     {
@@ -700,8 +704,8 @@ test('files in one folder have different UUIDs, and files where GitLab finds non
       'uploads/abc/e.txt': 'odd',
     },
   )
-  const attachments = await facts('attachments')
-  const [{ body } = { body: '' }] = await facts('issues')
+  const attachments = await records('attachments')
+  const [{ body } = { body: '' }] = await records('issues')
   const linked = []
   for (const url of body!.split(' ')) {
     const { file } = attachments.find(({ uuid }) => url.endsWith(`/assets/${uuid}`))!
@@ -709,29 +713,29 @@ test('files in one folder have different UUIDs, and files where GitLab finds non
     linked.push('file' in found && (await readFile(found.file, 'utf8')))
   }
   assert.deepEqual(linked, ['a', 'b', 'c'])
-  assert.deepEqual(lost(), { attachments: 2 })
+  assert.deepEqual(losses(), { attachments: 2 })
 })
 
 test('a project that only the name of its file names is found with and without its group', async (t) => {
   const description = 'group/project!1, project!1, group_project#1, roup_project!1'
-  const { facts } = await read(
+  const { records } = await read(
     t,
     { issues: [issue(1, { description })], merge_requests: [mergeRequest(1)] },
     { 'tree/project.json': '{}' },
   )
   const name = 'alice/group_project'
   const expected = `${name}#2, ${name}#2, ${name}#1, roup_project!1`
-  assert.equal((await facts('issues'))[0]?.body, expected)
+  assert.equal((await records('issues'))[0]?.body, expected)
 })
 
 test('a project whose export has another name for it is also found by its path', async (t) => {
   const description = 'group/project!1, project#1, tool!1'
-  const { facts } = await read(t, {
+  const { records } = await read(t, {
     issues: [issue(1, { description })],
     merge_requests: [mergeRequest(1)],
   })
   const expected = 'alice/Tool#2, alice/Tool#1, alice/Tool#2'
-  assert.equal((await facts('issues'))[0]?.body, expected)
+  assert.equal((await records('issues'))[0]?.body, expected)
 })
 
 describe('git data', () => {
@@ -770,7 +774,7 @@ describe('git data', () => {
       refs: 'refs/custom/own\nrefs/heads/main\nrefs/pull/6/head\nrefs/pull/6/merge',
       lfs: [large.length],
     })
-    assert.deepEqual(made.lost(), { keep_around_refs: 1 })
+    assert.deepEqual(made.losses(), { keep_around_refs: 1 })
   })
 
   const SPOILED: [what: string, spoil: (good: Buffer) => Buffer, error: RegExp][] = [
@@ -818,7 +822,7 @@ describe('git data', () => {
         : String(each.errors),
     )
     assert.equal(found, branch)
-    assert.equal((await made.facts('repositories'))[0]?.defaultBranch, 'größe')
+    assert.equal((await made.records('repositories'))[0]?.defaultBranch, 'größe')
   })
 
   test('a bundle of version 3 is read', async (t) => {
@@ -839,17 +843,17 @@ describe('git data', () => {
 
 describe('a hostile export', () => {
   test('has invalid records, which are named, and the others are read', async (t) => {
-    const { facts, warnings, lost } = await read(
+    const { records, warnings, losses } = await read(
       t,
       { issues: [issue(1), { ...issue(2), created_at: 'soon' }, issue(1), issue(3)] },
       { 'tree/project/labels.ndjson': 'null\n{"title": \n[]\n\n{"title":"ok","color":"#00ff00"}' },
     )
     assert.deepEqual(
-      (await facts('issues')).map(({ number }) => number),
+      (await records('issues')).map(({ number }) => number),
       [1, 3],
     )
-    assert.deepEqual((await facts('repositories'))[0]?.labels.length, 1)
-    assert.deepEqual(lost(), { issues: 2, labels: 2 })
+    assert.deepEqual((await records('repositories'))[0]?.labels.length, 1)
+    assert.deepEqual(losses(), { issues: 2, labels: 2 })
     assert.match(
       warnings.join('\n'),
       /issues\.ndjson: line 2: created_at is not a valid time: "soon"/,
@@ -860,7 +864,7 @@ describe('a hostile export', () => {
 
   test('has notes and reactions without a time: the issue and everything else of it is kept', async (t) => {
     const undated = { created_at: null }
-    const { facts, warnings, lost } = await read(t, {
+    const { records, warnings, losses } = await read(t, {
       issues: [
         issue(1, {
           notes: [note('lost', undated), note('kept')],
@@ -868,14 +872,14 @@ describe('a hostile export', () => {
         }),
       ],
     })
-    const [first] = await facts('issues')
+    const [first] = await records('issues')
     assert.deepEqual(
       first?.reactions.map(({ content, createdAt }) => [content, createdAt]),
       [['heart', '1970-01-01T00:00:00Z']],
     )
-    const comments = await facts('issue_comments')
+    const comments = await records('issue_comments')
     assert.deepEqual([comments.length, comments[0]?.body?.startsWith('kept')], [1, true])
-    assert.deepEqual(lost(), { notes: 1 })
+    assert.deepEqual(losses(), { notes: 1 })
     assert.match(warnings.join('\n'), /line 1: one of its notes has no valid time: null/)
   })
 
@@ -885,15 +889,15 @@ describe('a hostile export', () => {
       const folder = await writeExport(join(await temporaryFolder(t), 'export'), {})
       await rm(join(folder, 'tree'), { recursive: true })
       await writeFile(join(folder, 'project.json'), project)
-      const { facts, lost } = await readContent(t, { folder }, { git: host.godwitGit })
-      const [tool] = await facts('repositories')
-      assert.deepEqual([tool?.topics?.map(({ name }) => name), lost()], [['one', 'two'], {}], key)
+      const { records, losses } = await readContent(t, { folder }, { git: host.godwitGit })
+      const [tool] = await records('repositories')
+      assert.deepEqual([tool?.topics?.map(({ name }) => name), losses()], [['one', 'two'], {}], key)
     }
   })
 
   test('has numbers and days that no server stores, which are named', async (t) => {
     const milestone = { title: 'Odd', state: 'active', due_date: '2024/06/01', ...times }
-    const { facts, warnings, lost } = await read(t, {
+    const { records, warnings, losses } = await read(t, {
       milestones: [
         { iid: 1, ...milestone },
         { iid: 2, ...milestone, title: 'No day', due_date: '2024-02-30' },
@@ -905,7 +909,7 @@ describe('a hostile export', () => {
       ],
       merge_requests: [mergeRequest(3)],
     })
-    const issues = await facts('issues')
+    const issues = await records('issues')
     assert.deepEqual(
       issues.map(({ number, createdAt }) => [number, createdAt]),
       [
@@ -914,10 +918,10 @@ describe('a hostile export', () => {
       ],
     )
     assert.deepEqual(
-      (await facts('milestones')).map(({ dueOn }) => dueOn),
+      (await records('milestones')).map(({ dueOn }) => dueOn),
       [null, null],
     )
-    assert.deepEqual(lost(), { due_dates: 2, issues: 1, merge_requests: 1 })
+    assert.deepEqual(losses(), { due_dates: 2, issues: 1, merge_requests: 1 })
     assert.match(
       warnings.join('\n'),
       /issues\.ndjson: line 2: the number 9007199254740991 is too large/,
@@ -926,8 +930,8 @@ describe('a hostile export', () => {
 
   test('is refused if it nests too deeply or has a line that is too long', async (t) => {
     const deep = `{"a":${'['.repeat(200)}${']'.repeat(200)}}\n`
-    const { lost, warnings } = await read(t, {}, { 'tree/project/issues.ndjson': deep })
-    assert.deepEqual(lost(), { issues: 1 })
+    const { losses, warnings } = await read(t, {}, { 'tree/project/issues.ndjson': deep })
+    assert.deepEqual(losses(), { issues: 1 })
     assert.match(warnings.join(), /nested more than 100 levels deep/)
     await assert.rejects(
       read(t, {}, { 'tree/project.json': deep }),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { findMergeBase, type GitRepository } from '../../git/commits-and-refs.ts'
 import { LONG_TIMEOUT_MS } from '../../git/git.ts'
-import { UNKNOWN_TIME } from '../../records/fact.ts'
+import { UNKNOWN_TIME } from '../../records/record.ts'
 
 /** GitLab's default limits for the diff of one merge request. A longer patch of a file is left out, and so are further files. */
 const MAX_FILES = 1000

@@ -1,6 +1,6 @@
-import type { Author } from '../../records/fact.ts'
 import type { Issue, IssueEvent, Reaction } from '../../records/issue.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
+import type { Author } from '../../records/record.ts'
 import type { ProtectedBranch } from '../../records/repository.ts'
 import { ACCESS_LEVELS, FEATURE, VISIBILITY } from './constants.ts'
 import {
@@ -239,7 +239,7 @@ export function featureRecord({ repository: { hasIssues, hasWiki } }: Project) {
   }
 }
 
-/** Reports facts of issues and pull requests that are not in the input. */
+/** Reports records of issues and pull requests that are not in the input. */
 export function reportOrphans(project: Project): void {
   for (const kind of ['issue_comments', 'issue_events'] as const)
     for (const { on, id } of project.all(kind))

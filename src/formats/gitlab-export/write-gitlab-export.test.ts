@@ -10,18 +10,18 @@ import { cleanupAfterFile } from '../../../test/support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
 import {
   DISCUSSED_FILES,
-  discussedFacts,
-  type Facts,
+  discussedRecords,
   HOSTILE_TEXT,
   makeDiscussedRepositories,
+  type RecordLists,
   writeUnpackedArchive,
 } from '../../../test/support/gitea-archive.ts'
 import { GITLAB_ATTRIBUTES } from '../../../test/support/gitlab-attributes.ts'
 import { readContent } from '../../../test/support/gitlab-exports.ts'
 import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
 import type { Git } from '../../git/git.ts'
-import { type ConvertParts, convert } from '../../importer/convert.ts'
-import type { FactKind } from '../../records/fact-kinds.ts'
+import { type ConvertOptions, convert } from '../../importer/convert.ts'
+import type { RecordKind } from '../../records/record-kinds.ts'
 import { Report } from '../format.ts'
 import type { PeopleMap } from '../people.ts'
 import { gitlabExportWriter } from './write-gitlab-export.ts'
@@ -37,7 +37,7 @@ const PEOPLE: PeopleMap = new Map([
 ])
 
 let host: GitHost
-let facts: Facts
+let records: RecordLists
 let commits: Awaited<ReturnType<typeof makeDiscussedRepositories>>
 
 before(async () => {
@@ -49,25 +49,25 @@ before(async () => {
   const object = join(dir, 'lfs/objects', OID.slice(0, 2), OID.slice(2, 4), OID)
   await mkdir(dirname(object), { recursive: true })
   await writeFile(object, LFS)
-  facts = changedFacts(discussedFacts(commits))
+  records = changedRecords(discussedRecords(commits))
 })
 after(() => host.remove())
 
 /** Adds what dumps for Gitea cannot contain. */
-function changedFacts(facts: Facts): Facts {
-  const [issue, ...issues] = facts.issues!
-  const [shot, ...attachments] = facts.attachments!
+function changedRecords(records: RecordLists): RecordLists {
+  const [issue, ...issues] = records.issues!
+  const [shot, ...attachments] = records.attachments!
   const event = (id: number, event: string, number: number, change: object) => ({
     ...{ repository: 'alice/site', id, actor: 'alice', event, createdAt: '2021-03-07T10:00:00Z' },
     ...{ on: { kind: number > 2 ? 'pull_request' : 'issue', number } as const, ...change },
   })
-  const [comment] = facts.pull_request_review_comments!
+  const [comment] = records.pull_request_review_comments!
   const onPull5 = {
     ...{ pull: 5, thread: 2, review: null, inReplyTo: null, author: 'bob', path: 'a.txt' },
     diffHunk: '@@ -1,2 +1,2 @@\n one\n-two\n+TWO',
   }
   return {
-    ...facts,
+    ...records,
     issues: [
       { ...issue!, body: `See #3, \`#3\` and ![it](https://old.example.com/attachments/${UUID}).` },
       ...issues,
@@ -77,7 +77,7 @@ function changedFacts(facts: Facts): Facts {
       ...attachments,
     ],
     issue_events: [
-      ...facts.issue_events!,
+      ...records.issue_events!,
       event(26, 'labeled', 1, { label: { name: 'bug', color: 'd73a4a', textColor: 'fff' } }),
       event(27, 'labeled', 1, { label: { name: 'deleted', color: 'd73a4a', textColor: 'fff' } }),
       event(28, 'milestoned', 1, { milestoneTitle: 'one' }),
@@ -86,7 +86,7 @@ function changedFacts(facts: Facts): Facts {
       event(31, 'subscribed', 2, {}),
       event(32, 'closed', 1, { createdAt: '2021-03-08T12:00:00Z', commit: commits.later }),
     ],
-    pull_requests: facts.pull_requests!.map((pull) =>
+    pull_requests: records.pull_requests!.map((pull) =>
       pull.number === 5
         ? {
             ...pull,
@@ -100,21 +100,21 @@ function changedFacts(facts: Facts): Facts {
         : pull,
     ),
     pull_request_review_threads: [
-      ...facts.pull_request_review_threads!,
+      ...records.pull_request_review_threads!,
       {
-        ...facts.pull_request_review_threads![0]!,
+        ...records.pull_request_review_threads![0]!,
         ...{ ...onPull5, id: 2, line: 2, side: 'right', startLine: 1, startSide: 'right' },
         ...{ originalLine: 2, originalStartLine: 1 },
         ...{ resolvedAt: '2021-03-09T12:00:00Z', resolver: 'alice' },
       },
       {
-        ...facts.pull_request_review_threads![0]!,
+        ...records.pull_request_review_threads![0]!,
         ...{ ...onPull5, id: 3, line: null, side: 'right', originalLine: 2, outdated: true },
         originalCommit: commits.fork,
       },
     ],
     pull_request_review_comments: [
-      ...facts.pull_request_review_comments!,
+      ...records.pull_request_review_comments!,
       { ...comment!, ...onPull5, id: 51, body: 'Rather:\n```suggestion\nOne\nTwo\n```' },
       {
         ...comment!,
@@ -128,7 +128,7 @@ function changedFacts(facts: Facts): Facts {
     ],
     commit_comments: [
       {
-        ...facts.commit_comments![0]!,
+        ...records.commit_comments![0]!,
         path: 'a.txt',
         position: 1,
         reactions: [{ author: 'bob', content: 'heart', createdAt: '2021-03-02T09:00:00Z' }],
@@ -171,24 +171,28 @@ const FILES = {
   [`attachments/${UUID}/b.txt`]: 'another file',
 }
 
-interface Wishes extends Partial<ConvertParts> {
+interface Wishes extends Partial<ConvertOptions> {
   assetBaseUrl?: string
   signal?: AbortSignal
 }
 
-async function exported(t: Pick<TestContext, 'after'>, change: Facts = {}, wishes: Wishes = {}) {
+async function exported(
+  t: Pick<TestContext, 'after'>,
+  change: RecordLists = {},
+  wishes: Wishes = {},
+) {
   const folder = await temporaryFolder(t)
   const into = join(folder, 'exports')
   const archive = await writeUnpackedArchive(
     join(folder, 'archive'),
     host,
-    { ...facts, ...change },
+    { ...records, ...change },
     FILES,
   )
   const warnings: string[] = []
   const report = new Report((warning) => warnings.push(warning))
   const people = wishes.people ?? PEOPLE
-  const parts: ConvertParts = {
+  const options: ConvertOptions = {
     ...{ git: host.godwitGit, report, repositories: [], owner: '', people, into },
     numbersFile: join(folder, 'numbers.csv'),
     inputs: [{ name: 'archive', open: () => ({ folder: archive }) }],
@@ -199,14 +203,14 @@ async function exported(t: Pick<TestContext, 'after'>, change: Facts = {}, wishe
       }),
     ...wishes,
   }
-  const written = await Array.fromAsync(convert(parts, wishes.signal ?? UNSTOPPED))
+  const written = await Array.fromAsync(convert(options, wishes.signal ?? UNSTOPPED))
   return { folder, into, written, warnings, report, losses: report.end() }
 }
 
 const fileCleanup = cleanupAfterFile()
 let cached: ReturnType<typeof exported> | undefined
 
-/** Exports the unchanged facts once, for all tests that only read the result. */
+/** Exports the unchanged records once, for all tests that only read the result. */
 function exportOfAll() {
   cached ??= exported(fileCleanup)
   return cached
@@ -361,8 +365,8 @@ describe('an export for GitLab', () => {
   })
 
   test('has events and reactions with names that objects of JavaScript have', async (t) => {
-    const issue_events = facts.issue_events!.map((each) => ({ ...each, event: 'constructor' }))
-    const issues = facts.issues!.map((each) => ({
+    const issue_events = records.issue_events!.map((each) => ({ ...each, event: 'constructor' }))
+    const issues = records.issues!.map((each) => ({
       ...each,
       reactions: [{ author: 'bob', content: 'toString', createdAt: each.createdAt }],
     }))
@@ -482,7 +486,7 @@ describe('an export for GitLab', () => {
   })
 
   test('finds a removed line without a thread by its number in the old file', async (t) => {
-    const comments = facts.pull_request_review_comments!.map((each) => ({
+    const comments = records.pull_request_review_comments!.map((each) => ({
       ...each,
       ...(each.id === 33 && {
         ...{ diffHunk: '@@ -1,2 +2,2 @@\n one\n-two', originalCommit: commits.fork },
@@ -513,7 +517,7 @@ describe('an export for GitLab', () => {
   })
 
   test('has every attachment, even if several have the same UUID', async (t) => {
-    const [shot] = facts.attachments!
+    const [shot] = records.attachments!
     const { folder, into } = await exported(
       t,
       { attachments: [shot!, { ...shot!, name: 'b.txt', file: `attachments/${UUID}/b.txt` }] },
@@ -592,7 +596,7 @@ describe('an export for GitLab', () => {
         ['v9', 'v9', '2021-03-09T12:00:00.000Z', []],
       ],
     )
-    const [first, ...others] = facts.releases!
+    const [first, ...others] = records.releases!
     const twice = { ...first!, assets: [first!.assets[0]!, first!.assets[0]!] }
     const { folder, into, report } = await exported(
       t,
@@ -636,7 +640,7 @@ describe('an export for GitLab', () => {
   })
 
   test('lets nobody push to a branch that is limited to nobody', async (t) => {
-    const [rule] = facts.protected_branches!
+    const [rule] = records.protected_branches!
     const limited = { ...rule!, authorizedActorsOnly: true }
     const free = { ...limited, reviews: { ...rule!.reviews, required: false } }
     const { folder, into } = await exported(t, {
@@ -712,8 +716,10 @@ describe('an export for GitLab', () => {
   })
 
   test('reports what it changes, and a failure of git for one repository', async (t) => {
-    const [fork, own] = [4, 5].map((n) => facts.pull_requests!.find(({ number }) => number === n)!)
-    const [site, ...others] = facts.repositories!
+    const [fork, own] = [4, 5].map(
+      (n) => records.pull_requests!.find(({ number }) => number === n)!,
+    )
+    const [site, ...others] = records.repositories!
     const { text, run, start } = host.godwitGit
     const git: Git = {
       ...{ text, run },
@@ -724,13 +730,13 @@ describe('an export for GitLab', () => {
       repositories: [{ ...site!, labels: [{ ...site!.labels[0]!, name: 'a,b' }] }, ...others],
       issues: [
         {
-          ...{ ...facts.issues![0]!, title: '😝'.repeat(256), milestone: 9, labels: [] },
+          ...{ ...records.issues![0]!, title: '😝'.repeat(256), milestone: 9, labels: [] },
           body: 'é'.repeat(2 ** 19),
           ...{ dueOn: '2021-04-01T00:00:00Z', pinOrder: 1 },
           dependsOn: [{ repository: 'alice/site', kind: 'issue' as const, number: 2 }],
         },
       ],
-      milestones: [1, 8, 8].map((number) => ({ ...facts.milestones![0]!, number })),
+      milestones: [1, 8, 8].map((number) => ({ ...records.milestones![0]!, number })),
     }
     const { warnings, losses, into } = await exported(t, change)
     assert.deepEqual(
@@ -764,16 +770,16 @@ describe('an export for GitLab', () => {
   })
 
   test('has unique titles of labels and milestones, and events keep their milestone', async (t) => {
-    const [site, ...others] = facts.repositories!
-    const [milestone] = facts.milestones!
+    const [site, ...others] = records.repositories!
+    const [milestone] = records.milestones!
     const [bug] = site!.labels
-    const milestoned = facts.issue_events!.find(({ event }) => event === 'milestoned')!
+    const milestoned = records.issue_events!.find(({ event }) => event === 'milestoned')!
     const { folder, into, warnings } = await exported(t, {
       repositories: [
         { ...site!, labels: ['a,b', 'a b', 'bug'].map((name) => ({ ...bug!, name })) },
         ...others,
       ],
-      issues: facts.issues!.map((issue) => ({ ...issue, labels: ['a,b', 'a b'] })),
+      issues: records.issues!.map((issue) => ({ ...issue, labels: ['a,b', 'a b'] })),
       milestones: ['one', 'one', 'one (2)'].map((title, index) => {
         return { ...milestone!, number: index + 1, title }
       }),
@@ -840,7 +846,7 @@ describe('an export for GitLab', () => {
     const { folder, into, losses } = await exported(
       t,
       {
-        pull_requests: facts.pull_requests!.map((pull) =>
+        pull_requests: records.pull_requests!.map((pull) =>
           pull.number === 3 ? { ...pull, head: { ...pull.head, sha: gone } } : pull,
         ),
       },
@@ -863,17 +869,28 @@ const ms = (time: string | null | undefined) => (time ? Date.parse(time) : null)
 const sorted = <T>(values: T[]): T[] =>
   values.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
 
-/** Returns the facts of alice/site that survive a round trip, in a form for comparison. */
-function comparable(all: Facts, numberOf: (number: number) => number) {
-  const of = <K extends FactKind>(kind: K): Value[] =>
-    (all[kind] ?? []).filter((fact: Value) => fact.repository === 'alice/site')
+/** Returns the records of alice/site that survive a round trip, in a form for comparison. */
+function comparable(all: RecordLists, numberOf: (number: number) => number) {
+  const of = <K extends RecordKind>(kind: K): Value[] =>
+    (all[kind] ?? []).filter((record: Value) => record.repository === 'alice/site')
   const titles = new Map(of('milestones').map(({ number, title }) => [number, title]))
-  const reactions = (fact: Value) =>
-    sorted(fact.reactions.map((each: Value) => [each.author, each.content, ms(each.createdAt)]))
-  const common = (fact: Value) => ({
-    ...{ number: numberOf(fact.number), title: fact.title.toWellFormed().replace('\0', '\ufffd') },
-    ...{ labels: fact.labels, milestone: titles.get(fact.milestone), assignees: fact.assignees },
-    ...{ reactions: reactions(fact), createdAt: ms(fact.createdAt), closedAt: ms(fact.closedAt) },
+  const reactions = (record: Value) =>
+    sorted(record.reactions.map((each: Value) => [each.author, each.content, ms(each.createdAt)]))
+  const common = (record: Value) => ({
+    ...{
+      number: numberOf(record.number),
+      title: record.title.toWellFormed().replace('\0', '\ufffd'),
+    },
+    ...{
+      labels: record.labels,
+      milestone: titles.get(record.milestone),
+      assignees: record.assignees,
+    },
+    ...{
+      reactions: reactions(record),
+      createdAt: ms(record.createdAt),
+      closedAt: ms(record.closedAt),
+    },
   })
   const numbers = new Set([...of('issues'), ...of('pull_requests')].map(({ number }) => number))
   const bodies = of('pull_request_reviews').filter(({ body }) => body)
@@ -961,18 +978,18 @@ test('an archive is the same after a round trip, except for what is reported', a
   )
   const { into } = await exported(t, {}, { people, repositories: ['alice/site'] })
   const input = createReadStream(join(into, 'alice/site_export.tar.gz'))
-  const { facts: readFacts, content } = await readContent(t, input, { git: host.godwitGit })
-  const after: Facts = {}
-  for (const kind of Object.keys(facts) as FactKind[])
-    after[kind] = (await readFacts(kind)) as never
-  const before = comparable(facts, (number) => number)
+  const { records: readRecords, content } = await readContent(t, input, { git: host.godwitGit })
+  const after: RecordLists = {}
+  for (const kind of Object.keys(records) as RecordKind[])
+    after[kind] = (await readRecords(kind)) as never
+  const before = comparable(records, (number) => number)
   const read = comparable(after, (number) => number)
   // These labels were only used, and the issue with them names them.
   before.labels.push(['gone', '428bca'])
   assert.deepEqual(read, before)
   assert.deepEqual([...content.renumbered!()], [])
   const events = new Set(comparableEvents(after.issue_events!, (number) => number))
-  for (const event of comparableEvents(facts.issue_events!, (number) => number))
+  for (const event of comparableEvents(records.issue_events!, (number) => number))
     assert.ok(events.has(event), `${event} is not in\n${[...events].join('\n')}`)
   assert.match(after.issues![0]!.body!, /^See #3, `#3` and !\[it\]\(.+\)\.\n\n\*By ghost on /)
   for await (const repository of content.repositories()) {

@@ -18,7 +18,7 @@ import {
 } from '../format.ts'
 import { moveDurably, refuseExisting, syncTree } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
-import { RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
+import { RepositoryRecords, readRepositories, sortRecords } from '../sort-records.ts'
 import { storableJson } from '../storable-json.ts'
 import { MAX_JSON_BYTES } from './constants.ts'
 import { rewriteForGitLab } from './rewrite-text.ts'
@@ -57,18 +57,26 @@ async function* writeExports(options: GitLabExportOptions, conversion: Conversio
   const targets = content.fullNames.flatMap((name) => [`${name}_export.tar.gz`, `${name}_assets`])
   await refuseExisting(into, new Set(targets))
   using rows = sortedRows(join(workDirectory, 'rows'))
-  const repositories = await readRepositoryFacts(conversion)
-  await spoolFacts(conversion, rows)
+  const repositories = await readRepositories(conversion)
+  await sortRecords(conversion, rows)
   const directory = join(workDirectory, 'export')
   yield* writeRepositories(conversion, async (fullName, { snapshot, missingLfs }) => {
     for (const line of await missingLfs()) report.warn('LFS objects', line)
     const repository = repositories.get(fullName.toLowerCase())!
-    const parts = { ...options, ...conversion, rows, fullName, directory, repository, snapshot }
-    await writeExport(parts).finally(() => rm(directory, { recursive: true, force: true }))
+    const exportOptions = {
+      ...options,
+      ...conversion,
+      rows,
+      fullName,
+      directory,
+      repository,
+      snapshot,
+    }
+    await writeExport(exportOptions).finally(() => rm(directory, { recursive: true, force: true }))
   })
 }
 
-interface ExportParts extends GitLabExportOptions, Conversion {
+interface ExportOptions extends GitLabExportOptions, Conversion {
   rows: SortedRows
   fullName: string
   repository: Repository
@@ -77,10 +85,10 @@ interface ExportParts extends GitLabExportOptions, Conversion {
   directory: string
 }
 
-async function writeExport(parts: ExportParts): Promise<void> {
-  const { git, into, fullName, directory, content, snapshot, report, signal } = parts
+async function writeExport(exportOptions: ExportOptions): Promise<void> {
+  const { git, into, fullName, directory, content, snapshot, report, signal } = exportOptions
   await mkdir(join(directory, 'tree/project'), { recursive: true })
-  const { project, uploads, linkedUrls } = await openProject(parts)
+  const { project, uploads, linkedUrls } = await openProject(exportOptions)
   const files: ExportFile[] = [...uploads]
   const { dir } = snapshot.repository
   const refs = await readOidsByRef({ git, dir, signal })
@@ -115,7 +123,7 @@ async function writeExport(parts: ExportParts): Promise<void> {
   )
   await addLines('merge_requests', mergeRequests(project, { git, dir, refs, signal }))
   await addLines('commit_notes', commitNotes(project))
-  await addLines('releases', releases(project, { ...parts, refs, assets }))
+  await addLines('releases', releases(project, { ...exportOptions, refs, assets }))
   await addLines('protected_branches', protectedBranches(project))
   await addLines('milestones', project.milestones.values())
   await addLines('labels', project.labels.values())
@@ -127,8 +135,12 @@ async function writeExport(parts: ExportParts): Promise<void> {
   // A bundle has the objects of refs, but not what a symbolic ref points to.
   for (const { name, target } of resolvableSymrefs(snapshot.examination.repository.refs))
     report.lost('symbolic_refs', 1, `${fullName}: ${decodeUtf8(name)} → ${decodeUtf8(target)}`)
-  await reportDetachedHead({ git, dir, signal }, snapshot.examination.repository.head, parts)
-  await setHead(dir, refs, parts.repository.defaultBranch)
+  await reportDetachedHead(
+    { git, dir, signal },
+    snapshot.examination.repository.head,
+    exportOptions,
+  )
+  await setHead(dir, refs, exportOptions.repository.defaultBranch)
   if (refs.size > 0) await addBundle('project.bundle', dir)
   const wiki = snapshot.wiki?.dir
   const hasPages = wiki !== undefined && (await readOidsByRef({ git, dir: wiki, signal })).size > 0
@@ -155,17 +167,20 @@ async function writeExport(parts: ExportParts): Promise<void> {
     await rename(archive, `${target}_export.tar.gz`)
   })
   if (hasAssets)
-    report.notes.push(`publish ${target}_assets as ${parts.assetBaseUrl}${fullName}_assets`)
+    report.notes.push(`publish ${target}_assets as ${exportOptions.assetBaseUrl}${fullName}_assets`)
 }
 
 /** Finds the uploads of a repository. `linkedUrls` gets those that texts link to, while these are rewritten. */
-async function openProject(parts: ExportParts) {
-  const { fullName } = parts
-  const uploads = await findUploads(new RepositoryFacts(parts, fullName), parts.content)
+async function openProject(exportOptions: ExportOptions) {
+  const { fullName } = exportOptions
+  const uploads = await findUploads(
+    new RepositoryRecords(exportOptions, fullName),
+    exportOptions.content,
+  )
   const linkedUrls = new Set<string>()
   const targets = {
     isPull: (name: string, number: number) =>
-      new RepositoryFacts(parts, name).has('pull_requests', number),
+      new RepositoryRecords(exportOptions, name).has('pull_requests', number),
     upload(key: string) {
       const upload = uploads.get(key)
       if (upload) linkedUrls.add(upload.url)
@@ -174,7 +189,7 @@ async function openProject(parts: ExportParts) {
   }
   const here = fullName.toLowerCase()
   const text = (body: string | null) => (body ? rewriteForGitLab(body, here, targets) : '')
-  const project = new Project(parts.repository, { ...parts, text })
+  const project = new Project(exportOptions.repository, { ...exportOptions, text })
   return { project, uploads: [...uploads.values()], linkedUrls }
 }
 

@@ -28,22 +28,22 @@ const CONCURRENT_LOGS = 2
 const PROJECT_ID = 1
 
 /** A bare repository, which is changed, with its refs before that. */
-type GitParts = GitRepository & { refs: OidsByRef }
+type GitOptions = GitRepository & { refs: OidsByRef }
 
 /**
  * Yields the merge requests. Before the first, it renames `refs/pull/N/…` to `refs/merge-requests/N/…`, adds a ref for every head
  * without one, and a branch for every open pull request from a fork.
  */
-export async function* mergeRequests(project: Project, parts: GitParts) {
-  const { git, dir, signal } = parts
-  const { heads, commits } = await prepareRefs(project, parts)
+export async function* mergeRequests(project: Project, options: GitOptions) {
+  const { git, dir, signal } = options
+  const { heads, commits } = await prepareRefs(project, options)
   if (heads.size === 0) return
   await using diffs = openDiffs({ git, dir, signal })
   for (const batch of batchesOf(project.items('pull_requests'), BATCH_SIZE)) {
     const ranges = new Map<number, CommitRange>()
     await mapConcurrent(batch, { concurrency: CONCURRENT_LOGS, signal }, async (pull, signal) => {
       const head = heads.get(pull.number)!.sha
-      const range = await findRange({ ...parts, signal }, pull, head, commits)
+      const range = await findRange({ ...options, signal }, pull, head, commits)
       if (range) ranges.set(pull.number, range)
     })
     for (const pull of batch) {
@@ -53,7 +53,7 @@ export async function* mergeRequests(project: Project, parts: GitParts) {
   }
 }
 
-async function prepareRefs(project: Project, { refs, ...call }: GitParts) {
+async function prepareRefs(project: Project, { refs, ...call }: GitOptions) {
   const pulls = () => project.all('pull_requests')
   const named = pulls().flatMap(({ head, base, mergeCommit }) => [head.sha, base.sha, mergeCommit])
   const commits = await findCommits(
@@ -77,7 +77,7 @@ async function prepareRefs(project: Project, { refs, ...call }: GitParts) {
  * record, the branch, and the parent of the merge commit, until one does not contain the head.
  */
 async function findRange(
-  { refs, ...call }: GitParts,
+  { refs, ...call }: GitOptions,
   { base, mergedAt, mergeCommit }: PullRequest,
   head: string,
   commits: ReadonlySet<string>,

@@ -1,17 +1,17 @@
 import { hash } from 'node:crypto'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
-import type { Author } from '../../records/fact.ts'
 import type { Reaction } from '../../records/issue.ts'
+import type { Author } from '../../records/record.ts'
 import type { Label, Milestone, Repository } from '../../records/repository.ts'
 import type { Report } from '../format.ts'
 import type { PeopleMap } from '../people.ts'
-import { RepositoryFacts } from '../spool-facts.ts'
+import { RepositoryRecords } from '../sort-records.ts'
 import { EMOJI_BY_REACTION } from './constants.ts'
 
 const MAX_TEXT_BYTES = 1024 * 1024
 
-/** Reads the facts of one repository, and keeps what its records share: labels, milestones and the ids of accounts. */
-export class Project extends RepositoryFacts {
+/** Reads the records of one repository, and keeps what they share: labels, milestones and the ids of accounts. */
+export class Project extends RepositoryRecords {
   readonly repository: Repository
   readonly labels = new Map<string, ReturnType<typeof labelRecord>>()
   readonly milestones = new Map<number, ReturnType<typeof milestoneRecord>>()
@@ -25,12 +25,12 @@ export class Project extends RepositoryFacts {
 
   constructor(
     repository: Repository,
-    parts: { rows: SortedRows; people: PeopleMap; report: Report; text: Project['text'] },
+    options: { rows: SortedRows; people: PeopleMap; report: Report; text: Project['text'] },
   ) {
-    super(parts, `${repository.owner}/${repository.name}`)
+    super(options, `${repository.owner}/${repository.name}`)
     this.repository = repository
-    this.text = parts.text
-    this.#people = parts.people
+    this.text = options.text
+    this.#people = options.people
     // Labels that keep their names come first.
     for (const label of repository.labels.toSorted((a, b) => commasIn(a) - commasIn(b)))
       this.#addLabel(label)

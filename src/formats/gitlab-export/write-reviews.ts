@@ -61,7 +61,7 @@ function reviewNote(project: Project, review: Review): Note[] {
   ]
 }
 
-interface CommentParts {
+interface CommentContent {
   comment: ReviewComment
   /** The first comment of its thread. */
   root: ReviewComment
@@ -69,7 +69,7 @@ interface CommentParts {
   diff: ShownDiff | undefined
 }
 
-function commentNote(project: Project, { comment, root, thread, diff }: CommentParts): Note {
+function commentNote(project: Project, { comment, root, thread, diff }: CommentContent): Note {
   const position = diff && findPosition(root, thread, diff)
   const { text, suggestions } = rewriteSuggestions(project.text(comment.body), position)
   const record = {

@@ -4,7 +4,7 @@ import type { OidsByRef } from '../../git/commits-and-refs.ts'
 import type { Release } from '../../records/release.ts'
 import type { FormatReader } from '../format.ts'
 import { linkOrCopy, urlName } from '../output.ts'
-import type { RepositoryFacts } from '../spool-facts.ts'
+import type { RepositoryRecords } from '../sort-records.ts'
 import type { Upload } from './rewrite-text.ts'
 import { gitlabTime, type Project, timestamps } from './write-project.ts'
 
@@ -13,12 +13,12 @@ export type ExportFile = { path: string; from: string }
 
 /** Returns the files of issues and comments by what links to them contain: a UUID without hyphens, or `files/ID`. */
 export async function findUploads(
-  facts: RepositoryFacts,
+  records: RepositoryRecords,
   content: FormatReader,
 ): Promise<Map<string, Upload & ExportFile>> {
   const uploads = new Map<string, Upload & ExportFile>()
-  for (const attachment of facts.all('attachments')) {
-    const found = await facts.findFile(content, 'attachments', attachment.file)
+  for (const attachment of records.all('attachments')) {
+    const found = await records.findFile(content, 'attachments', attachment.file)
     if (!found) continue
     const uuid = 'uuid' in attachment ? attachment.uuid.replaceAll('-', '').toLowerCase() : ''
     const digest = hash('sha256', attachment.file).slice(0, 32)
@@ -33,7 +33,7 @@ export async function findUploads(
   return uploads
 }
 
-interface ReleaseParts {
+interface ReleaseOptions {
   refs: OidsByRef
   content: FormatReader
   assetBaseUrl: string
@@ -42,7 +42,7 @@ interface ReleaseParts {
 }
 
 /** Yields the releases. GitLab has no drafts, and its releases refer to their files by URL. */
-export async function* releases(project: Project, parts: ReleaseParts) {
+export async function* releases(project: Project, options: ReleaseOptions) {
   const { report, fullName } = project
   const tags = new Set<string>()
   for (const release of [...project.all('releases')]) {
@@ -56,7 +56,7 @@ export async function* releases(project: Project, parts: ReleaseParts) {
     }
     tags.add(tag)
     const ref = `refs/tags/${Buffer.from(tag).toString('latin1')}`
-    if (!parts.refs.has(ref)) project.warn('releases', `the tag ${tag} is not in the input`)
+    if (!options.refs.has(ref)) project.warn('releases', `the tag ${tag} is not in the input`)
     report.lost('release_reactions', reactions.length)
     report.lost('prerelease_marks', release.prerelease ? 1 : 0, `${fullName}: ${tag}`)
     yield {
@@ -67,7 +67,7 @@ export async function* releases(project: Project, parts: ReleaseParts) {
       released_at: gitlabTime(publishedAt ?? createdAt),
       created_at: gitlabTime(createdAt),
       updated_at: gitlabTime(publishedAt ?? createdAt),
-      links: await assetLinks(project, release, { ...parts, index: tags.size }),
+      links: await assetLinks(project, release, { ...options, index: tags.size }),
     }
   }
 }
@@ -76,7 +76,7 @@ export async function* releases(project: Project, parts: ReleaseParts) {
 async function assetLinks(
   { report, fullName }: Project,
   { tag, assets, createdAt }: Release,
-  { assetBaseUrl, content, index, assets: directory }: ReleaseParts & { index: number },
+  { assetBaseUrl, content, index, assets: directory }: ReleaseOptions & { index: number },
 ) {
   const links = new Map<string, object>()
   for (const [n, { name, file }] of assets.entries()) {

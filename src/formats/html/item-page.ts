@@ -1,5 +1,4 @@
 import { formatCount } from '../../lib/quantities.ts'
-import type { EventSubject } from '../../records/fact.ts'
 import type { Issue, IssueComment, IssueEvent } from '../../records/issue.ts'
 import type {
   PullRequest,
@@ -7,6 +6,7 @@ import type {
   ReviewComment,
   ReviewThread,
 } from '../../records/pull-request.ts'
+import type { EventSubject } from '../../records/record.ts'
 import { type Html, html, relativeUrl, timeHtml } from './html.ts'
 import {
   labelHtml,
@@ -16,7 +16,7 @@ import {
   type Writing,
   writingHtml,
 } from './site.ts'
-import type { Upload } from './spool.ts'
+import type { Upload } from './site-rows.ts'
 
 export type Item = Issue | PullRequest
 
@@ -36,8 +36,8 @@ export const stateHtml = (state: ItemState, table: ItemTable): Html =>
 
 type Conversation = { comments: IssueComment[]; events: IssueEvent[]; reviews: Review[] }
 
-/** A thread of comments on lines. `fact` is undefined in inputs that have only comments. */
-type Thread = { fact: ReviewThread | undefined; comments: ReviewComment[] }
+/** A thread of comments on lines. `record` is undefined in inputs that have only comments. */
+type Thread = { record: ReviewThread | undefined; comments: ReviewComment[] }
 
 interface ItemContext {
   site: Site
@@ -48,7 +48,7 @@ interface ItemContext {
   uploads: ReadonlyMap<string, Upload[]>
 }
 
-/** Writes the page of an issue or a pull request, and returns how many comments, and how many rows of the spool it shows. */
+/** Writes the page of an issue or a pull request, and returns how many comments, and how many rows of uploads it shows. */
 export async function writeItemPage(
   site: Site,
   repository: RepositorySite,
@@ -56,7 +56,7 @@ export async function writeItemPage(
   item: Item,
 ): Promise<{ comments: number; rows: number }> {
   const { number } = item
-  const { facts } = repository
+  const { records } = repository
   const path = `${repository.directory}/${table}/${number}.html`
   const uploads = site.uploads(repository, { kind: 'issue', number })
   const context: ItemContext = {
@@ -67,12 +67,12 @@ export async function writeItemPage(
     uploads: Map.groupBy(uploads, ({ anchor }) => anchor),
   }
   const conversation = {
-    comments: facts.of('issue_comments', number),
-    events: facts.of('issue_events', number),
-    reviews: facts.of('pull_request_reviews', number),
+    comments: records.of('issue_comments', number),
+    events: records.of('issue_events', number),
+    reviews: records.of('pull_request_reviews', number),
   }
-  const onLines = table === 'pulls' ? facts.of('pull_request_review_comments', number) : []
-  const threads = onLines.length > 0 ? facts.of('pull_request_review_threads', number) : []
+  const onLines = table === 'pulls' ? records.of('pull_request_review_comments', number) : []
+  const threads = onLines.length > 0 ? records.of('pull_request_review_threads', number) : []
   const comments = conversation.comments.length + onLines.length
   const opening = commentHtml(context, {
     id: '',
@@ -98,14 +98,14 @@ ${propertiesHtml(context, item)}
 function branchesHtml(item: Item): Html | undefined {
   if (!('head' in item)) return undefined
   const { head, base } = item
-  const isOwn = head.repository?.toLowerCase() === item.repository.toLowerCase()
-  const from = isOwn ? head.ref : `${head.owner ?? 'ghost'}:${head.ref}`
+  const isSameRepository = head.repository?.toLowerCase() === item.repository.toLowerCase()
+  const from = isSameRepository ? head.ref : `${head.owner ?? 'ghost'}:${head.ref}`
   return html`<br>From <code>${from}</code> (<code>${head.sha.slice(0, 10)}</code>) into <code>${base.ref}</code>${item.mergedAt !== null && html`, merged on ${timeHtml(item.mergedAt)}`}`
 }
 
 /** Groups comments by thread. Without threads, a reply belongs to the group of the comment that it replies to. */
-function groupThreads(comments: readonly ReviewComment[], facts: readonly ReviewThread[]) {
-  const byId = new Map(facts.map((fact) => [fact.id, fact]))
+function groupThreads(comments: readonly ReviewComment[], records: readonly ReviewThread[]) {
+  const byId = new Map(records.map((record) => [record.id, record]))
   const byThread = new Map<number, Thread>()
   const byComment = new Map<number, Thread>()
   const threads: Thread[] = []
@@ -113,7 +113,7 @@ function groupThreads(comments: readonly ReviewComment[], facts: readonly Review
     const { id, thread, inReplyTo } = comment
     let group = byThread.get(thread ?? Number.NaN) ?? byComment.get(inReplyTo ?? Number.NaN)
     if (!group) {
-      group = { fact: byId.get(thread ?? Number.NaN), comments: [] }
+      group = { record: byId.get(thread ?? Number.NaN), comments: [] }
       threads.push(group)
       if (thread !== null) byThread.set(thread, group)
     }
@@ -145,8 +145,8 @@ function timelineHtml(context: ItemContext, shown: Conversation, threads: readon
         verb: REVIEW_VERBS[state],
         writing,
       }
-      const own = { className: state, threads: threadsByReview.get(id) ?? [] }
-      return { at, html: commentHtml(context, { ...parts, ...own }) }
+      const review = { className: state, threads: threadsByReview.get(id) ?? [] }
+      return { at, html: commentHtml(context, { ...parts, ...review }) }
     }),
     ...(threadsByReview.get(undefined) ?? []).map((thread) => ({
       at: thread.comments[0]!.createdAt,
@@ -165,7 +165,7 @@ const REVIEW_VERBS: Record<Review['state'], string> = {
   pending: 'started a review (not submitted)',
 }
 
-interface CommentParts {
+interface CommentContent {
   /** The id of the element, or '' for the text of the item itself. */
   id: string
   author: string | null
@@ -177,8 +177,8 @@ interface CommentParts {
   threads?: readonly Thread[]
 }
 
-function commentHtml(context: ItemContext, parts: CommentParts): Html {
-  const { id, author, at, verb, writing, headingLevel = 2, className, threads = [] } = parts
+function commentHtml(context: ItemContext, options: CommentContent): Html {
+  const { id, author, at, verb, writing, headingLevel = 2, className, threads = [] } = options
   const { site, path, links, uploads } = context
   const time = timeHtml(at)
   const head = html`${site.person(author)} <span class="muted">${verb} on ${id ? html`<a href="#${id}">${time}</a>` : time}</span>`
@@ -189,13 +189,17 @@ ${writingHtml(path, links, shown)}${threads.map((thread) => threadHtml(context, 
 `
 }
 
-function threadHtml(context: ItemContext, { fact, comments }: Thread, headingLevel: number): Html {
+function threadHtml(
+  context: ItemContext,
+  { record, comments }: Thread,
+  headingLevel: number,
+): Html {
   const [first] = comments
-  const { path, diffHunk } = fact ?? first!
-  const line = fact?.line ?? fact?.originalLine
-  const isOutdated = fact?.outdated ?? first!.position === null
+  const { path, diffHunk } = record ?? first!
+  const line = record?.line ?? record?.originalLine
+  const isOutdated = record?.outdated ?? first!.position === null
   return html`<div class="thread" role="group" aria-label="Comments on ${path}">
-<p class="place"><code>${path}</code>${line != null && html`, line ${line}`}${isOutdated && html` <span class="note">Outdated</span>`}${fact?.resolvedAt && html` <span class="note">Resolved by ${fact.resolver ?? 'ghost'}</span>`}</p>
+<p class="place"><code>${path}</code>${line != null && html`, line ${line}`}${isOutdated && html` <span class="note">Outdated</span>`}${record?.resolvedAt && html` <span class="note">Resolved by ${record.resolver ?? 'ghost'}</span>`}</p>
 ${diffHtml(diffHunk || first!.diffHunk)}
 ${comments.map((comment) =>
   commentHtml(context, {
@@ -272,7 +276,7 @@ function subjectHtml(site: Site, subject: EventSubject): Html {
 /** Shows the assignees, labels and so on beside the conversation. */
 function propertiesHtml({ site, repository, path, links }: ItemContext, item: Item): Html {
   const { milestone } = item
-  const milestones = milestone === null ? [] : repository.facts.of('milestones', milestone)
+  const milestones = milestone === null ? [] : repository.records.of('milestones', milestone)
   const page = `${repository.directory}/milestones/index.html#milestone-${milestone}`
   const { reviewRequests, closes } = 'head' in item ? item : { reviewRequests: [], closes: [] }
   const requests = reviewRequests.filter(({ dismissedAt }) => dismissedAt === null)

@@ -7,12 +7,12 @@ import type { ProtectedBranch } from '../../records/repository.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import type { Conversion } from '../format.ts'
 import { linkOrCopy } from '../output.ts'
-import { RepositoryFacts } from '../spool-facts.ts'
+import { RepositoryRecords } from '../sort-records.ts'
 import { findReadme, type GitTree, listWikiFiles, renderDocument, writeWiki } from './documents.ts'
 import { formatDay, Html, html, passiveName, relativeUrl, showControls, timeHtml } from './html.ts'
 import { type Item, type ItemTable, stateHtml, stateOf, writeItemPage } from './item-page.ts'
 import { labelHtml, type RepositorySite, type Section, type Site, writingHtml } from './site.ts'
-import type { Upload } from './spool.ts'
+import type { Upload } from './site-rows.ts'
 
 export type SiteContext = Conversion & { site: Site; git: Git }
 
@@ -50,10 +50,10 @@ export async function writeRepository(
   snapshot: Snapshot,
 ): Promise<RepositorySite> {
   const { site, git, report, signal } = siteContext
-  const { rows, repositories } = site.spool
+  const { rows, repositories } = site.siteRows
   const key = fullName.toLowerCase()
-  const { fact, directory } = repositories.get(key)!
-  const facts = new RepositoryFacts({ rows, report }, fullName)
+  const { record, directory } = repositories.get(key)!
+  const records = new RepositoryRecords({ rows, report }, fullName)
   const { dir } = snapshot.repository
   const refs = await readRefs({ git, dir, signal })
   const branches = refs.filter(({ name }) => name.startsWith('refs/heads/'))
@@ -64,11 +64,11 @@ export async function writeRepository(
   const repository: RepositorySite = {
     key,
     fullName,
-    fact,
-    facts,
+    record,
+    records,
     directory,
     sections,
-    colors: new Map(fact.labels.map(({ name, color }) => [name, color])),
+    colors: new Map(record.labels.map(({ name, color }) => [name, color])),
   }
   const context: RepositoryContext = {
     ...siteContext,
@@ -81,11 +81,11 @@ export async function writeRepository(
     folder: string,
     { count, rows = [], ...options }: Pick<List, 'count'> & Partial<List>,
   ): List => ({ title, path: `${directory}/${folder}/index.html`, count, rows, ...options })
-  const issues = { count: facts.count('issues'), rows: itemRows(context, 'issues') }
-  const pulls = { count: facts.count('pull_requests'), rows: itemRows(context, 'pulls') }
-  const releases = { count: facts.count('releases'), rows: releaseRows(context) }
-  const milestones = { count: facts.count('milestones'), rows: milestoneRows(context) }
-  const comments = { count: facts.count('commit_comments'), rows: commentRows(context) }
+  const issues = { count: records.count('issues'), rows: itemRows(context, 'issues') }
+  const pulls = { count: records.count('pull_requests'), rows: itemRows(context, 'pulls') }
+  const releases = { count: records.count('releases'), rows: releaseRows(context) }
+  const milestones = { count: records.count('milestones'), rows: milestoneRows(context) }
+  const comments = { count: records.count('commit_comments'), rows: commentRows(context) }
   const uploads = { count: rows.count(`files ${key}`), rows: fileRows(context) }
   const files = list('Files', 'files', { ...uploads, size: 200 })
   const lists: List[] = [
@@ -94,10 +94,10 @@ export async function writeRepository(
     list('Releases', 'releases', { ...releases, size: 20, element: 'div' }),
     // Issues link to milestones on `index.html`, so that all of them are on one page.
     list('Milestones', 'milestones', { ...milestones, size: Number.POSITIVE_INFINITY }),
-    list('Labels', 'labels', { count: fact.labels.length, rows: labelRows(context) }),
+    list('Labels', 'labels', { count: record.labels.length, rows: labelRows(context) }),
     list('Branches', 'branches', {
       ...{ count: branches.length, rows: refRows(context, branches) },
-      head: protectionHtml(facts.of('protected_branches', 0)),
+      head: protectionHtml(records.of('protected_branches', 0)),
     }),
     list('Tags', 'tags', { count: tags.length, rows: refRows(context, tags) }),
     list('Commit comments', 'commits', { ...comments, element: 'div' }),
@@ -109,13 +109,13 @@ export async function writeRepository(
   // Files are written first, because other pages show only those that were found.
   for (const each of new Set([files, ...shown])) if (each.count > 0) await writeList(context, each)
   if (wiki) await writeWiki(site, wiki, repository, wikiFiles)
-  const main = branches.find(({ name }) => name === `refs/heads/${fact.defaultBranch}`)
+  const main = branches.find(({ name }) => name === `refs/heads/${record.defaultBranch}`)
   await writeOverview(context, dir, main ?? branches[0])
-  const all = CONVERSATION_KINDS.reduce((sum, kind) => sum + facts.count(kind), 0)
+  const all = CONVERSATION_KINDS.reduce((sum, kind) => sum + records.count(kind), 0)
   const orphans = all - context.shownRows
   const why = `${fullName}: their issue or pull request is not in the input`
   report.lost('orphaned_comments', orphans, why)
-  report.lost('collaborators', fact.collaborators.length)
+  report.lost('collaborators', record.collaborators.length)
   report.lost('LFS_objects', snapshot.examination.repository.lfsObjects.length)
   return repository
 }
@@ -189,22 +189,22 @@ async function writeOverview(
   dir: string,
   branch: Ref | undefined,
 ): Promise<void> {
-  const { fact, fullName, directory } = repository
+  const { record, fullName, directory } = repository
   const path = `${directory}/index.html`
   const tree = branch && { git, dir, signal, commit: branch.oid }
   const readme = tree && (await findReadme(tree))
   const page = { page: path, repository }
   const text = tree && readme && (await renderDocument(site, tree, readme, page))
-  const isLink = /^https?:\/\//i.test(fact.website ?? '')
+  const isLink = /^https?:\/\//i.test(record.website ?? '')
   const properties = [
-    fact.private ? 'Private' : 'Public',
-    fact.archived && 'archived',
-    fact.topics?.length && `topics: ${fact.topics.map(({ name }) => name).join(', ')}`,
+    record.private ? 'Private' : 'Public',
+    record.archived && 'archived',
+    record.topics?.length && `topics: ${record.topics.map(({ name }) => name).join(', ')}`,
   ]
   const body = html`<h1><bdi>${fullName}</bdi></h1>
-${fact.description && html`<p class="description" dir="auto">${fact.description}</p>\n`}<p class="summary">${properties.filter(Boolean).join(' · ')} · created on ${timeHtml(fact.createdAt)}${
-    fact.website &&
-    html` · ${isLink ? html`<a href="${fact.website}">${fact.website}</a>` : fact.website}`
+${record.description && html`<p class="description" dir="auto">${record.description}</p>\n`}<p class="summary">${properties.filter(Boolean).join(' · ')} · created on ${timeHtml(record.createdAt)}${
+    record.website &&
+    html` · ${isLink ? html`<a href="${record.website}">${record.website}</a>` : record.website}`
   }</p>
 ${
   text
@@ -216,11 +216,11 @@ ${
 
 /** Copies uploaded files into the site and lists them. A file of an issue or a pull request has its number as key. */
 async function* fileRows({ site, content, repository }: RepositoryContext) {
-  const { key, directory, facts } = repository
+  const { key, directory, records } = repository
   const from = `${directory}/files/index.html`
-  for (const [number, upload] of site.spool.rows.all<Upload>(`files ${key}`)) {
+  for (const [number, upload] of site.siteRows.rows.all<Upload>(`files ${key}`)) {
     const { name, path, anchor } = upload
-    const found = await facts.findFile(content, 'attachments', upload.file)
+    const found = await records.findFile(content, 'attachments', upload.file)
     let file = html`${name} (missing)`
     if (!found) site.missing.add(path)
     else {
@@ -238,7 +238,7 @@ const INDEX_BATCH_SIZE = 100
 /** Writes the page of each issue or pull request and `index.js` for `filter-list.js`, and lists them, the newest first. */
 async function* itemRows(context: RepositoryContext, table: ItemTable) {
   const { site, report, repository } = context
-  const { facts, fullName, colors } = repository
+  const { records, fullName, colors } = repository
   const kind = table === 'pulls' ? 'pull_requests' : table
   const index = await site.preparePath(`${repository.directory}/${table}/index.js`)
   const append = (call: string, values: unknown[]) =>
@@ -246,13 +246,13 @@ async function* itemRows(context: RepositoryContext, table: ItemTable) {
   await append('addLabels', [...colors])
   let batch: unknown[] = []
   let last: number | undefined
-  for (const number of Array.from(facts.all(kind), (each) => each.number).reverse()) {
+  for (const number of Array.from(records.all(kind), (each) => each.number).reverse()) {
     if (number === last) {
       report.lostRecord(kind, `${fullName}: #${number} occurs twice`)
       continue
     }
     last = number
-    const item: Item = facts.of(kind, number)[0]!
+    const item: Item = records.of(kind, number)[0]!
     const { title, author, createdAt, labels } = item
     const page = await writeItemPage(site, repository, table, item)
     context.shownRows += page.rows
@@ -280,7 +280,7 @@ function countUsage({ usage }: RepositoryContext, { labels, milestone, closedAt 
 
 function milestoneTitle({ repository }: RepositoryContext, number: number | null): string {
   if (number === null) return ''
-  return repository.facts.of('milestones', number)[0]?.title ?? `milestone ${number}`
+  return repository.records.of('milestones', number)[0]?.title ?? `milestone ${number}`
 }
 
 /** Returns a form that `filter-list.js` shows. Without script it stays hidden, and all pages of the list can be read. */
@@ -301,7 +301,7 @@ async function* releaseRows(context: RepositoryContext) {
   const { site, repository } = context
   const from = `${repository.directory}/releases/index.html`
   const timeOf = (each: Release) => Date.parse(each.publishedAt ?? each.createdAt) || 0
-  const releases = [...repository.facts.all('releases')].sort((a, b) => timeOf(b) - timeOf(a))
+  const releases = [...repository.records.all('releases')].sort((a, b) => timeOf(b) - timeOf(a))
   let index = 0
   for (const release of releases) {
     const { tag, author, body, publishedAt, createdAt, draft, prerelease, reactions = [] } = release
@@ -321,7 +321,7 @@ async function copyAssets(
 ): Promise<Html[]> {
   const shown: Html[] = []
   for (const [n, { name, file }] of release.assets.entries()) {
-    const found = await repository.facts.findFile(content, 'release_assets', file)
+    const found = await repository.records.findFile(content, 'release_assets', file)
     if (!found) {
       shown.push(html`<li>${name} (missing)</li>`)
       continue
@@ -337,7 +337,7 @@ async function copyAssets(
 
 function* milestoneRows({ site, repository, usage }: RepositoryContext) {
   const from = `${repository.directory}/milestones/index.html`
-  for (const milestone of repository.facts.all('milestones')) {
+  for (const milestone of repository.records.all('milestones')) {
     const { number, title, state, dueOn, description: body } = milestone
     const writing = { body, uploads: [], reactions: [], headingLevel: 2 }
     yield html`<li id="milestone-${number}">${stateHtml(state, 'issues')} <bdi>${title}</bdi>
@@ -359,7 +359,7 @@ function filterLinks(repository: RepositorySite, from: string, name: string, val
 
 function* labelRows({ repository, usage }: RepositoryContext) {
   const from = `${repository.directory}/labels/index.html`
-  for (const { name, color, description } of repository.fact.labels)
+  for (const { name, color, description } of repository.record.labels)
     yield html`<li>${labelHtml(name, color)}${description && html` <span dir="auto">${description}</span>`}
 <p>${formatUsage(usage.labels.get(name))}${filterLinks(repository, from, 'label', name)}</p></li>`
 }
@@ -374,13 +374,13 @@ function protectionHtml(rules: readonly ProtectedBranch[]): Html {
 
 function* refRows({ repository }: RepositoryContext, refs: readonly Ref[]) {
   for (const { name, oid, at, subject } of refs)
-    yield html`<li><code>${name.replace(/^refs\/(?:heads|tags)\//, '')}</code>${name === `refs/heads/${repository.fact.defaultBranch}` && html` <span class="note">Default</span>`}
+    yield html`<li><code>${name.replace(/^refs\/(?:heads|tags)\//, '')}</code>${name === `refs/heads/${repository.record.defaultBranch}` && html` <span class="note">Default</span>`}
 <p><code>${oid.slice(0, 10)}</code> <span dir="auto">${subject}</span>${at && html` · ${timeHtml(at)}`}</p></li>`
 }
 
 function* commentRows({ site, repository }: RepositoryContext) {
   const from = `${repository.directory}/commits/index.html`
-  for (const comment of repository.facts.all('commit_comments')) {
+  for (const comment of repository.records.all('commit_comments')) {
     const { id, commit, author, body, path, reactions, createdAt } = comment
     const uploads = site.uploads(repository, { kind: 'commit_comment', commit, id })
     const writing = { body, reactions, uploads, headingLevel: 2 }

@@ -6,10 +6,10 @@ import { formatNumber } from '../../lib/quantities.ts'
 import type { Reaction } from '../../records/issue.ts'
 import type { AttachedTo } from '../../records/release.ts'
 import type { Repository } from '../../records/repository.ts'
-import { hashKey, type RepositoryFacts } from '../spool-facts.ts'
+import { hashKey, type RepositoryRecords } from '../sort-records.ts'
 import { type Html, html, relativeUrl } from './html.ts'
 import { type LinkResolver, renderMarkdown } from './markdown.ts'
-import { anchorOf, type Spool, type Upload } from './spool.ts'
+import { anchorOf, type SiteRows, type Upload } from './site-rows.ts'
 
 /** A part of a repository, with its first page. */
 export interface Section {
@@ -23,8 +23,8 @@ export interface RepositorySite {
   /** `fullName` in lower case. */
   key: string
   fullName: string
-  fact: Repository
-  facts: RepositoryFacts
+  record: Repository
+  records: RepositoryRecords
   /** Colours of its labels by name. */
   colors: ReadonlyMap<string, string>
   directory: string
@@ -50,16 +50,16 @@ const MAX_CACHED = 10_000
 
 /** The site while it is written, and what its pages have in common. */
 export class Site {
-  readonly spool: Spool
+  readonly siteRows: SiteRows
   /** Paths of uploads that the input does not contain. */
   readonly missing = new Set<string>()
   readonly #root: string
   readonly #footer: Html
   readonly #directories = new Set<string>()
 
-  constructor(root: string, spool: Spool, footer: Html) {
+  constructor(root: string, siteRows: SiteRows, footer: Html) {
     this.#root = root
-    this.spool = spool
+    this.siteRows = siteRows
     this.#footer = footer
   }
 
@@ -121,7 +121,7 @@ ${body}
   /** Shows the login of a person; the full name is in the tooltip. */
   readonly person = memoize(MAX_CACHED, (login: string | null): Html => {
     if (login === null) return html`<b>ghost</b>`
-    const [name] = this.spool.rows.of<string>('people', hashKey(login.toLowerCase()))
+    const [name] = this.siteRows.rows.of<string>('people', hashKey(login.toLowerCase()))
     return html`<b${name && html` title="${name}"`}><bdi>${login}</bdi></b>`
   })
 
@@ -129,7 +129,7 @@ ${body}
   readonly itemPath = memoize(
     MAX_CACHED,
     ({ key, number }: { key: string; number: number }): string | undefined => {
-      const { rows, repositories } = this.spool
+      const { rows, repositories } = this.siteRows
       const directory = repositories.get(key)?.directory
       if (!directory) return undefined
       if (rows.has(`issues ${key}`, number)) return `${directory}/issues/${number}.html`
@@ -142,7 +142,7 @@ ${body}
 
   /** Returns the uploads that belong to an object, or for an issue or a pull request, to anything on its page. */
   uploads({ key }: RepositorySite, object: AttachedTo): Upload[] {
-    const all = this.spool.rows.of<Upload>(`files ${key}`, anchorOf(object).key)
+    const all = this.siteRows.rows.of<Upload>(`files ${key}`, anchorOf(object).key)
     return all.filter(({ path }) => !this.missing.has(path))
   }
 
@@ -154,17 +154,17 @@ ${body}
     const steps = url.replace(/[?#].*$/s, '').split('/')
     for (const [index, step] of steps.entries()) {
       const id = steps[index - 1] === 'files' ? `files/${step}` : step
-      const found = this.spool.rows.of<{ id: string; upload: Upload }>('uploads', hashKey(id))
+      const found = this.siteRows.rows.of<{ id: string; upload: Upload }>('uploads', hashKey(id))
       const uploads = found.filter((each) => each.id === id).map(({ upload }) => upload)
-      const own = uploads.find(({ path }) => path.startsWith(`${directory}/files/`))
-      const upload = own ?? uploads[0]
+      const ofRepository = uploads.find(({ path }) => path.startsWith(`${directory}/files/`))
+      const upload = ofRepository ?? uploads[0]
       if (upload && !this.missing.has(upload.path)) return upload
     }
     return undefined
   }
 
   linksFrom(path: string, { key, directory }: RepositorySite): PageLinks {
-    const { urls } = this.spool
+    const { urls } = this.siteRows
     const shown = new Set<string>()
     const itemUrl = (of: string, number: number) => {
       const target = this.itemPath({ key: of, number })

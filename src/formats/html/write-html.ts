@@ -17,7 +17,7 @@ import { moveDurably, moveTo } from '../output.ts'
 import { type Html, html, relativeUrl, timeHtml } from './html.ts'
 import { writeRepository } from './repository-pages.ts'
 import { type RepositorySite, Site } from './site.ts'
-import { readSpool } from './spool.ts'
+import { readSiteRows } from './site-rows.ts'
 
 export interface HtmlOptions {
   git: Git
@@ -46,7 +46,7 @@ async function* writeSite(options: HtmlOptions, conversion: Conversion): AsyncGe
   using rows = sortedRows(join(workDirectory, 'rows'))
   const root = join(workDirectory, 'site')
   const footer = html`<p>Written by ${options.generator} on ${timeHtml(options.now.toISOString())}. Exported by ${originHtml(content.summary)}.</p>`
-  const site = new Site(root, await readSpool(conversion, rows), footer)
+  const site = new Site(root, await readSiteRows(conversion, rows), footer)
   const entries: Html[] = []
   let converted = 0
   const context = { ...conversion, site, git }
@@ -84,14 +84,14 @@ ${entries}</ul>`
   await site.writePage({ path: 'index.html', title: 'Repositories', body })
 }
 
-function entryHtml({ fullName, fact, sections, directory }: RepositorySite): Html {
+function entryHtml({ fullName, record, sections, directory }: RepositorySite): Html {
   const counts = sections.flatMap(({ title, path, count }) =>
     count === undefined
       ? []
       : [html` · <a href="${relativeUrl('index.html', path)}">${title}</a> ${count}`],
   )
-  return html`<li><a href="${relativeUrl('index.html', `${directory}/index.html`)}"><bdi>${fullName}</bdi></a>${fact.description && html` <span dir="auto">${fact.description}</span>`}
-<p>${fact.private ? 'Private' : 'Public'}${counts}</p></li>
+  return html`<li><a href="${relativeUrl('index.html', `${directory}/index.html`)}"><bdi>${fullName}</bdi></a>${record.description && html` <span dir="auto">${record.description}</span>`}
+<p>${record.private ? 'Private' : 'Public'}${counts}</p></li>
 `
 }
 

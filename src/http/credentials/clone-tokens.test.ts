@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { cloneScene } from '../../../test/support/clone-scene.ts'
 import { onEachEngine, onSqlite, openDatabase } from '../../../test/support/databases.ts'
-import { alice } from '../../../test/support/facts.ts'
 import type { GitHost } from '../../../test/support/git-host.ts'
+import { alice } from '../../../test/support/repository-metadata.ts'
 import { revokeToken } from '../../accounts/token-store.ts'
 import { replaceKey, signingKey } from '../../db/secret-store.ts'
 import { cloneTokens } from './clone-tokens.ts'
@@ -13,8 +13,8 @@ const MINUTE = 60_000
 describe('clone tokens', () => {
   const clock = { at: Date.UTC(2026, 0, 1, 12, 0, 59) }
   const key = { bytes: Buffer.alloc(32, 1) }
-  const parts = { key: () => key.bytes, now: () => clock.at, isServed: true }
-  const tokens = cloneTokens(parts)
+  const dependencies = { key: () => key.bytes, now: () => clock.at, isServed: true }
+  const tokens = cloneTokens(dependencies)
   const viewer = { account: alice, tokenId: 5 }
   const issue = () => String(tokens.for(viewer)!(7))
 
@@ -55,7 +55,7 @@ describe('clone tokens', () => {
   })
 
   test('no tokens are issued if clones are not served', () => {
-    assert.equal(cloneTokens({ ...parts, isServed: false }).for(viewer), undefined)
+    assert.equal(cloneTokens({ ...dependencies, isServed: false }).for(viewer), undefined)
   })
 })
 

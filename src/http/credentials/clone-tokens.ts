@@ -7,7 +7,7 @@ export type CloneTokenOf = (repositoryId: number) => Buffer
 
 export type CloneTokens = ReturnType<typeof cloneTokens>
 
-interface CloneTokenParts {
+interface CloneTokenDependencies {
   /** The operator replaces the key to revoke all clone tokens. */
   key: () => Buffer
   now: () => number
@@ -24,7 +24,7 @@ const MAX_CACHED_TOKENS = 100_000
  * The token of a repository stays the same for a minute and is cached for that long, for clients that poll a migration of private
  * repositories: signing takes 4 µs, which for ten repositories is a fifth of the time of a status.
  */
-export function cloneTokens({ key, now, isServed }: CloneTokenParts) {
+export function cloneTokens({ key, now, isServed }: CloneTokenDependencies) {
   const signature = (text: string) =>
     createHmac('sha256', key()).update(text).digest('base64url').slice(0, 32)
 

@@ -6,11 +6,11 @@ import { DEFAULT_MEDIA_TYPE, descriptionServer } from '../../../test/support/des
 import { ensureAccount } from '../../accounts/account-store.ts'
 import { createAuthenticator } from '../../accounts/authenticator.ts'
 import { addToken } from '../../accounts/token-store.ts'
-import type { ServerParts } from '../server-parts.ts'
+import type { ServerDependencies } from '../server-dependencies.ts'
 
 const HOUR = 3_600_000
 
-async function createApp(t: TestContext, more: Partial<ServerParts> = {}) {
+async function createApp(t: TestContext, more: Partial<ServerDependencies> = {}) {
   const { db } = await openDatabase(t, 'sqlite')
   let elapsed = 0
   const now = () => Date.now() + elapsed
@@ -22,9 +22,9 @@ async function createApp(t: TestContext, more: Partial<ServerParts> = {}) {
   const text: string[] = []
   const log = pino({ base: null }, { write: (line: string) => text.push(line) })
   const authenticator = createAuthenticator({ db, now })
-  const isCatalogueRead = () => true
-  const parts = { db, now, log, authenticator, isCatalogueRead, ...more }
-  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, parts)
+  const isIndexRead = () => true
+  const dependencies = { db, now, log, authenticator, isIndexRead, ...more }
+  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, dependencies)
   const request = async (
     authorization: string | undefined,
     headers: Record<string, string> = {},

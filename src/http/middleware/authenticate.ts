@@ -70,7 +70,7 @@ const MAX_DELAYED = 50
 
 export type FailedLogins = ReturnType<typeof failedLogins>
 
-interface LoginParts extends Pick<Parameters<typeof recordAccess>[0], 'db' | 'log'> {
+interface LoginDependencies extends Pick<Parameters<typeof recordAccess>[0], 'db' | 'log'> {
   authenticator: Authenticator
   now: () => number
 }
@@ -88,8 +88,8 @@ const HOUR_MS = 3_600_000
  * Rejects bad credentials. After too many of them from one address, each further rejection is delayed. A valid token always works,
  * because many people may share an address. Each process has its own counts.
  */
-export function failedLogins(parts: LoginParts) {
-  const { authenticator, now } = parts
+export function failedLogins(dependencies: LoginDependencies) {
+  const { authenticator, now } = dependencies
   const failures = countersInMemory(WINDOW_MS, now)
   const hasTooManyFailures = async (ip: string) =>
     (await failures.get(addressKey(ip))).times > MAX_FAILURES
@@ -101,7 +101,8 @@ export function failedLogins(parts: LoginParts) {
   async function recordRefusal(actor: Actor, action: AuditAction, about: About): Promise<void> {
     const { times } = await recorded.add(String(actor.accountId), 1)
     const max = actor.accountId === undefined ? MAX_RECORDED : MAX_RECORDED_OF_ACCOUNT
-    if (times <= max) await recordAccess(parts, actor, action, { ...about, outcome: 'refused' })
+    if (times <= max)
+      await recordAccess(dependencies, actor, action, { ...about, outcome: 'refused' })
   }
 
   /** Waits, unless too many requests wait already. Returns whether it waited. */
@@ -115,7 +116,7 @@ export function failedLogins(parts: LoginParts) {
 
   /** Names the account if the token is a revoked or expired one. */
   async function actorWith(token: string, ip: string): Promise<Actor> {
-    const holder = token === '' ? undefined : await findHolder(parts.db, token)
+    const holder = token === '' ? undefined : await findHolder(dependencies.db, token)
     const who = holder ? viewerAsActor(holder) : NOT_SIGNED_IN
     return { ...who, ...(isIP(ip) && { address: ip }) }
   }

@@ -10,8 +10,8 @@ import { isDiskFull } from '../../lib/disk-errors.ts'
 import { codeOf } from '../../lib/errno.ts'
 import { type FieldError, InvalidRequest, NotFound } from '../../lib/request-errors.ts'
 import { DataNotWritable } from '../../migrations/start-migration.ts'
-import { AccountRemoved } from '../../repositories/refresh-rights.ts'
-import { RightsUnavailable } from '../../repositories/rights-unavailable.ts'
+import { PermissionsUnavailable } from '../../repositories/permissions-unavailable.ts'
+import { AccountRemoved } from '../../repositories/refresh-permissions.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import type * as wire from '../../wire/types.ts'
 import { HttpError, unavailable } from './http-errors.ts'
@@ -59,7 +59,7 @@ export function prepareErrorResponse(
   const isExpected =
     error instanceof HttpError ||
     error instanceof SignInUnavailable ||
-    error instanceof RightsUnavailable
+    error instanceof PermissionsUnavailable
   if (status >= 500 && !isExpected) log.error({ err: error, id: request.id }, 'request failed')
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
   reply.code(status)
@@ -70,7 +70,7 @@ function errorResponse(error: FastifyError, resource: Resource): ErrorResponse {
   if (error instanceof HttpError) return error
   if (error instanceof SignInUnavailable)
     return tryLater('The forge does not respond, and only it knows whose token this is.')
-  if (error instanceof RightsUnavailable)
+  if (error instanceof PermissionsUnavailable)
     return tryLater('The forge does not respond, and only it knows what you may do.')
   if (error instanceof ForgeTokenRefused) return { status: 403, message: error.message }
   if (error instanceof AccountRemoved) return { status: 403, message: `${error.message}.` }

@@ -47,7 +47,7 @@ export const previewMissing = () =>
   )
 export const invalidLink = () =>
   new HttpError(403, 'This link is not valid or has expired. Request the archive again.')
-export const accessLost = (names: readonly string[]) =>
+export const accessRevoked = (names: readonly string[]) =>
   new HttpError(
     403,
     `You may no longer read these repositories in the archive: ${names.join(', ')}. Start a migration without them.`,

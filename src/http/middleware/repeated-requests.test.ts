@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { type Engine, onEachEngine, openDatabase } from '../../../test/support/databases.ts'
 import { DEFAULT_MEDIA_TYPE, descriptionServer } from '../../../test/support/description-server.ts'
-import { repositoryFacts } from '../../../test/support/facts.ts'
+import { repositoryMetadata } from '../../../test/support/repository-metadata.ts'
 import { PREVIEW } from '../../../test/support/service.ts'
 import { ensureAccount } from '../../accounts/account-store.ts'
 import { createAuthenticator } from '../../accounts/authenticator.ts'
@@ -23,7 +23,7 @@ async function serverWithMigration(t: TestContext, engine: Engine, { perHour = 1
   const now = () => started + elapsed
   const owner = await ensureAccount(db, 'alice', started)
   const token = await addToken(db, owner, { name: 'test', expiresAt: started + DAY, now: started })
-  const repositories = [1, 2, 3].map((id) => repositoryFacts({ id, name: `r${id}`, owner }))
+  const repositories = [1, 2, 3].map((id) => repositoryMetadata({ id, name: `r${id}`, owner }))
   const migration = { guid: crypto.randomUUID(), owner, options: DEFAULT_OPTIONS, repositories }
   const { id } = await db
     .transaction()
@@ -33,9 +33,9 @@ async function serverWithMigration(t: TestContext, engine: Engine, { perHour = 1
   const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) })
   const authenticator = createAuthenticator({ db, now })
   const rateLimit = { perHour, pool }
-  const isCatalogueRead = () => true
-  const parts = { db, now, log, authenticator, rateLimit, isCatalogueRead }
-  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, parts)
+  const isIndexRead = () => true
+  const dependencies = { db, now, log, authenticator, rateLimit, isIndexRead }
+  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, dependencies)
   await app.listen({ port: 0, host: '127.0.0.1' })
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
   const defaultHeaders = { accept: PREVIEW, authorization: `bearer ${token}` }

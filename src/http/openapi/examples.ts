@@ -5,7 +5,10 @@ import { DEFAULT_OPTIONS, type Migration } from '../../migrations/migration.ts'
 import { type Progress, reportOf } from '../../migrations/progress.ts'
 import type { ServiceState } from '../../migrations/service-state.ts'
 import type { Summary } from '../../migrations/summaries.ts'
-import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
+import {
+  metadataOfUnreadable,
+  type RepositoryMetadata,
+} from '../../repositories/repository-metadata.ts'
 import type { ScheduleRun } from '../../schedules/run-store.ts'
 import type { Schedule } from '../../schedules/schedule-store.ts'
 import type { Delivery, FullDelivery } from '../../webhooks/delivery-store.ts'
@@ -49,8 +52,8 @@ const auditEntry: AuditEntry = {
   details: { migration: 79, guid: '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21' },
 }
 
-const atlas: RepositoryFacts = {
-  ...factsOfUnreadable(AT),
+const atlas: RepositoryMetadata = {
+  ...metadataOfUnreadable(AT),
   id: 7,
   name: 'atlas',
   owner: alice,
@@ -71,7 +74,7 @@ const catalogued = {
   id: atlas.id,
   owner: alice,
   name: atlas.name,
-  facts: { ...factsOfUnreadable(AT), license: 'MIT' },
+  metadata: { ...metadataOfUnreadable(AT), license: 'MIT' },
 }
 const COMMIT = '7fd1a60b01f91b314f59955a4e4d4e80d8edf11d'
 const LICENSE_TEXT = 'MIT License\n\nCopyright (c) 2026 Alice\n'
@@ -310,7 +313,7 @@ const delivery: Delivery = {
   statusCode: 200,
   state: 'delivered',
   nextAt: null,
-  facts: { summary },
+  subject: { summary },
 }
 const token = {
   id: 7,
@@ -340,8 +343,8 @@ export function examplesOf(rendering: Rendering): Record<string, { value: unknow
 }
 
 function fullDelivery(rendering: Rendering): FullDelivery {
-  const facts: EndedMigration = { summary, startedBy: alice }
-  const event = { ...delivery, webhookId: webhook.id, facts, payload: null }
+  const subject: EndedMigration = { summary, startedBy: alice }
+  const event = { ...delivery, webhookId: webhook.id, subject, payload: null }
   const payload = webhookRenderers.webhookPayload(rendering)(
     { ...event, generation: 1, attempts: 1, attemptsLeft: 9, nextAt: AT },
     webhook,

@@ -6,7 +6,7 @@ import type * as wire from '../../wire/types.ts'
 import * as openapi from '../description/operation.ts'
 import { acceptedTypes, PUBLIC_JSON_HEADERS, prefersOver } from '../middleware/api-headers.ts'
 import { sendIfNotModified, sendJsonWithEtag } from '../middleware/json-response.ts'
-import type { ServerParts } from '../server-parts.ts'
+import type { ServerDependencies } from '../server-dependencies.ts'
 import type { Dashboard, DashboardFile, Encoding } from './dashboard-files.ts'
 import { rootJson } from './root-json.ts'
 
@@ -36,7 +36,7 @@ const routes = openapi.routes('Service', { security: [] })({
   },
 })
 
-export interface DashboardParts extends ServerParts {
+export interface DashboardDependencies extends ServerDependencies {
   /** Absent without an OpenID provider. */
   oidc: object | undefined
   /** The files of the dashboard. Undefined if they were not built. */
@@ -44,13 +44,13 @@ export interface DashboardParts extends ServerParts {
 }
 
 /** Adds the pages of the dashboard and the URLs of the API. None needs a token. */
-export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
-  const { rendering, dashboard: built } = parts
+export function dashboard(app: FastifyInstance, dependencies: DashboardDependencies): void {
+  const { rendering, dashboard: built } = dependencies
   const { page, docs } = built ?? notBuiltPages(rendering.addresses.api)
   const headers = { ...securityHeaders(rendering.addresses.api), vary: 'accept-encoding' }
 
   app.get('/', routes['meta/root'], async (request, reply) => {
-    if (!prefersOver(request.headers.accept, ['text/html'])) return sendRoot(reply, parts)
+    if (!prefersOver(request.headers.accept, ['text/html'])) return sendRoot(reply, dependencies)
     return sendFile(reply.headers({ ...headers, vary: 'accept, accept-encoding' }), page)
   })
   app.get('/docs', routes['service/docs'], async (_request, reply) =>
@@ -59,7 +59,7 @@ export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
   const addresses = rendering.addresses.under('/api/v3')
   for (const path of ['/api/v3', '/api/v3/']) {
     app.get(path, async (_request, reply) =>
-      sendRoot(reply, { ...parts, rendering: { ...rendering, addresses } }),
+      sendRoot(reply, { ...dependencies, rendering: { ...rendering, addresses } }),
     )
   }
   for (const [path, file] of built?.files ?? []) {
@@ -67,15 +67,19 @@ export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
   }
 }
 
-function sendRoot(reply: FastifyReply, parts: DashboardParts): FastifyReply {
-  const body = rootJson(parts.rendering.addresses, parts.mediaType.vendor, signInJson(parts))
+function sendRoot(reply: FastifyReply, dependencies: DashboardDependencies): FastifyReply {
+  const body = rootJson(
+    dependencies.rendering.addresses,
+    dependencies.mediaType.vendor,
+    signInJson(dependencies),
+  )
   return sendJsonWithEtag(reply.headers({ ...PUBLIC_JSON_HEADERS, vary: 'accept' }), body)
 }
 
 /** Describes how a browser signs in without a token. Behind a proxy that authenticates, loading the page is enough. */
-function signInJson(parts: DashboardParts): wire.Root['sign_in'] {
-  const { oidc, userHeader, signInName: name } = parts
-  const { api } = parts.rendering.addresses
+function signInJson(dependencies: DashboardDependencies): wire.Root['sign_in'] {
+  const { oidc, userHeader, signInName: name } = dependencies
+  const { api } = dependencies.rendering.addresses
   if (oidc)
     return { name, url: `${api}/session/oidc/start`, sign_out_url: `${api}/session/oidc/end` }
   return userHeader === undefined ? null : { name, url: `${api}/`, sign_out_url: null }

@@ -4,7 +4,7 @@ import { NotFound } from '../../lib/request-errors.ts'
 import * as openapi from '../description/operation.ts'
 import { prefersOver } from '../middleware/api-headers.ts'
 
-interface PageParts {
+interface PageDependencies {
   setApiHeaders(request: FastifyRequest, reply: FastifyReply): void
   /** The first path segments of the API's routes, which cannot be the names of owners. */
   firstSegments: ReadonlySet<string>
@@ -38,7 +38,7 @@ const routes = openapi.routes('Service', { security: [] })({
  */
 export function addHtmlPageRoutes(
   app: FastifyInstance,
-  { setApiHeaders, firstSegments }: PageParts,
+  { setApiHeaders, firstSegments }: PageDependencies,
 ): void {
   interface InPath {
     Params: { owner: string; repo?: string }

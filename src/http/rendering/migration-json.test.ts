@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { alice, repositoryFacts, startedMigration } from '../../../test/support/facts.ts'
+import {
+  alice,
+  repositoryMetadata,
+  startedMigration,
+} from '../../../test/support/repository-metadata.ts'
 import { addressesFrom } from '../../repositories/addresses.ts'
 import { migrationJson } from './migration-json.ts'
 import { offsetTimestamps } from './rendering.ts'
@@ -13,7 +17,11 @@ const addresses = addressesFrom({
   cloneUrl: 'https://git.example.com/{owner}/{name}.git',
   sshUrl: 'git@git.example.com:{owner}/{name}.git',
 })
-const rendering = { addresses, migrationTime: offsetTimestamps('Europe/Berlin'), edition: '1' }
+const rendering = {
+  addresses,
+  migrationTime: offsetTimestamps('Europe/Berlin'),
+  renderingVersion: '1',
+}
 
 /** The fields of GitHub's API and their types, as in its documentation. */
 type Kind = 'integer' | 'string' | 'boolean' | 'address' | 'strings' | 'Z' | 'offset' | 'uuid'
@@ -132,29 +140,29 @@ describe("the fields of GitHub's API", () => {
   test('user', () => assertFields(USER, userJson(alice, addresses)))
 
   test('repository of the list: plain', () =>
-    assertFields(REPOSITORY, plainRepositoryJson(repositoryFacts(), addresses)))
+    assertFields(REPOSITORY, plainRepositoryJson(repositoryMetadata(), addresses)))
 
   test('repository of the list with a template: only the template is extended', () => {
-    const facts = repositoryFacts({ template: repositoryFacts({ id: 8, name: 'mould' }) })
+    const metadata = repositoryMetadata({ template: repositoryMetadata({ id: 8, name: 'mould' }) })
     assertFields(
       { ...REPOSITORY, template_repository: EXTENDED },
-      plainRepositoryJson(facts, addresses),
+      plainRepositoryJson(metadata, addresses),
     )
   })
 
   test('repository of a migration: extended', () =>
-    assertFields(EXTENDED, extendedRepositoryJson(repositoryFacts(), addresses)))
+    assertFields(EXTENDED, extendedRepositoryJson(repositoryMetadata(), addresses)))
 
   test('repository of a migration with a template: both extended', () => {
-    const facts = repositoryFacts({ template: repositoryFacts({ id: 8, name: 'mould' }) })
+    const metadata = repositoryMetadata({ template: repositoryMetadata({ id: 8, name: 'mould' }) })
     assertFields(
       { ...EXTENDED, template_repository: EXTENDED },
-      extendedRepositoryJson(facts, addresses),
+      extendedRepositoryJson(metadata, addresses),
     )
   })
 
   test('migration', () => {
-    const { repositories, ...json } = migrationJson(migration, [repositoryFacts()], rendering)
+    const { repositories, ...json } = migrationJson(migration, [repositoryMetadata()], rendering)
     assertFields(MIGRATION, json)
     for (const repository of repositories) assertFields(EXTENDED, repository)
   })
@@ -166,8 +174,8 @@ describe("the fields of GitHub's API", () => {
   })
 
   test('only unknown values are null', () => {
-    const facts = repositoryFacts({ homepage: null, language: null, license: null })
-    const json: Record<string, unknown> = extendedRepositoryJson(facts, addresses)
+    const metadata = repositoryMetadata({ homepage: null, language: null, license: null })
+    const json: Record<string, unknown> = extendedRepositoryJson(metadata, addresses)
     const nulls = Object.keys(json).filter((field) => json[field] === null)
     assert.deepEqual(nulls.sort(), ['homepage', 'language', 'license', 'template_repository'])
   })
@@ -175,7 +183,7 @@ describe("the fields of GitHub's API", () => {
 
 describe("the values of GitHub's API", () => {
   test('URI templates are not expanded, and URLs have the host', () => {
-    const json = plainRepositoryJson(repositoryFacts(), addresses)
+    const json = plainRepositoryJson(repositoryMetadata(), addresses)
     assert.equal(
       json.notifications_url,
       'https://git.example.com/api/repos/alice/widgets/notifications{?since,all,participating}',
@@ -216,7 +224,10 @@ describe("the values of GitHub's API", () => {
   })
 
   test('a licence has the name that GitHub uses', () => {
-    const { license } = extendedRepositoryJson(repositoryFacts({ license: 'GPL-3.0' }), addresses)
+    const { license } = extendedRepositoryJson(
+      repositoryMetadata({ license: 'GPL-3.0' }),
+      addresses,
+    )
     assert.deepEqual(license, {
       key: 'gpl-3.0',
       name: 'GNU General Public License v3.0',

@@ -11,7 +11,7 @@ import {
 import type { StartRequest } from '../../migrations/start-migration.ts'
 import type { Summary } from '../../migrations/summaries.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
-import type { RepositoryFacts } from '../../repositories/facts.ts'
+import type { RepositoryMetadata } from '../../repositories/repository-metadata.ts'
 import { type StartFlag, type StartFlags, startFlags } from '../../wire/migration.ts'
 import type * as wire from '../../wire/types.ts'
 import { nodeId, type Rendering, utcTimestamp, utcTimestampOrNull } from './rendering.ts'
@@ -28,7 +28,7 @@ export const migrationsAddress = (owner: Account, addresses: Addresses): string 
 /** `owner` is the owner's account as it is now, on which the URLs depend: `migration.owner` is as of the start. */
 export function migrationJson(
   migration: Migration,
-  repositories: readonly RepositoryFacts[],
+  repositories: readonly RepositoryMetadata[],
   { addresses, migrationTime }: Rendering,
   owner = migration.owner,
 ) {
@@ -41,7 +41,7 @@ export function migrationJson(
     guid: migration.guid,
     state: migration.state,
     ...githubFlags,
-    repositories: repositories.map((facts) => extendedRepositoryJson(facts, addresses)),
+    repositories: repositories.map((metadata) => extendedRepositoryJson(metadata, addresses)),
     url,
     created_at: migrationTime(migration.createdAt),
     updated_at: migrationTime(migration.updatedAt),

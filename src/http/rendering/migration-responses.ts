@@ -24,7 +24,7 @@ const BATCH_SIZE = 50
 /** Without this cache, a status without repositories takes a fifth more CPU time, and one of ten repositories a tenth more. */
 const MAX_CACHED_MIGRATIONS = 5000
 
-interface ResponseParts {
+interface ResponseDependencies {
   db: Db
   rendering: Rendering
   cloneTokens: CloneTokens
@@ -49,8 +49,8 @@ export function migrationResponses({
   rendering,
   cloneTokens,
   largeResponseLimit,
-}: ResponseParts) {
-  const { edition } = rendering
+}: ResponseDependencies) {
+  const { renderingVersion } = rendering
   const renderRepositories = repositoryRenderer(db, rendering.addresses)
 
   /** A change of anything in the text, except the URLs, increases the migration's version. */
@@ -110,7 +110,15 @@ export function migrationResponses({
       const { owner, isBrief } = options
       // The guid instead of the id, because ids are unique only within one database.
       const { guid, version } = migration
-      const etagParts = [edition, 'migration', guid, version, isBrief, owner.type, owner.login]
+      const etagParts = [
+        renderingVersion,
+        'migration',
+        guid,
+        version,
+        isBrief,
+        owner.type,
+        owner.login,
+      ]
       if (sendIfNotModified(reply, etagParts)) return reply
       return sendNewMigration(reply, migration, options)
     },
@@ -123,7 +131,7 @@ export function migrationResponses({
     ) {
       const versions = migrations.flatMap(({ guid, version }) => [guid, version])
       const form = isBrief ? 'brief migrations' : 'migrations'
-      const etagParts = [edition, form, total, owner.type, owner.login, ...versions]
+      const etagParts = [renderingVersion, form, total, owner.type, owner.login, ...versions]
       if (sendIfNotModified(reply, etagParts)) return reply
       const counts = migrations.map((each) => (isBrief ? 0 : each.repositoryCount))
       const repositoryCount = counts.reduce((sum, count) => sum + count, 0)
@@ -137,7 +145,13 @@ export function migrationResponses({
     /** Sends a page of the repositories of a migration. */
     sendRepositories(reply: FastifyReply, migration: Migration, paging: Paging) {
       // Without the version, because the repository list of a migration never changes.
-      const etagParts = [edition, 'repositories', migration.guid, paging.page, paging.perPage]
+      const etagParts = [
+        renderingVersion,
+        'repositories',
+        migration.guid,
+        paging.page,
+        paging.perPage,
+      ]
       if (sendIfNotModified(reply, etagParts)) return reply
       const options = { form: 'plain', tokenOf: tokensOf(reply.request), isCached: true } as const
       const body = ['[', ...repositoriesBody(migration, paging, options), ']']

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openDatabase } from '../../../test/support/databases.ts'
 import { addresses } from '../../../test/support/description-server.ts'
-import { repositoryFacts } from '../../../test/support/facts.ts'
-import type { RepositoryFacts } from '../../repositories/facts.ts'
-import { saveFacts } from '../../repositories/facts-store.ts'
+import { repositoryMetadata } from '../../../test/support/repository-metadata.ts'
+import { saveMetadata } from '../../repositories/metadata-store.ts'
+import type { RepositoryMetadata } from '../../repositories/repository-metadata.ts'
 import { repositoryRenderer } from './rendered-repositories.ts'
 import {
   extendedRepositoryJson,
@@ -20,21 +20,24 @@ interface RepositoryJson {
   description: string
 }
 
-/** A database with repository facts. Real facts never change; `setDescription` shows which text comes from the cache. */
-async function savedFacts(t: Parameters<typeof openDatabase>[0], all: readonly RepositoryFacts[]) {
+/** A database with repository metadata. Real metadata never change; `setDescription` shows which text comes from the cache. */
+async function savedMetadata(
+  t: Parameters<typeof openDatabase>[0],
+  all: readonly RepositoryMetadata[],
+) {
   const { db } = await openDatabase(t, 'sqlite')
-  const references = await db.transaction().execute((tx) => saveFacts(tx, all, 0))
+  const references = await db.transaction().execute((tx) => saveMetadata(tx, all, 0))
   const setDescription = async (description: string) => {
     for (const [at, id] of references.entries()) {
-      const facts = JSON.stringify({ ...all[at], description })
-      await db.updateTable('facts').set({ facts }).where('id', '=', id).execute()
+      const metadata = JSON.stringify({ ...all[at], description })
+      await db.updateTable('repository_metadata').set({ metadata }).where('id', '=', id).execute()
     }
   }
   return { db, references, setDescription }
 }
 
 test('the text of a repository is cached, unless it is part of a large response', async (t) => {
-  const { db, references, setDescription } = await savedFacts(t, [repositoryFacts()])
+  const { db, references, setDescription } = await savedMetadata(t, [repositoryMetadata()])
   const render = repositoryRenderer(db, addresses)
   async function descriptionWhen(description: string, isCached: boolean) {
     await setDescription(description)
@@ -48,8 +51,10 @@ test('the text of a repository is cached, unless it is part of a large response'
 })
 
 test('a full cache is emptied, and every response is complete', async (t) => {
-  const all = Array.from({ length: 9 }, (_, at) => repositoryFacts({ id: at + 1, name: `r${at}` }))
-  const { db, references, setDescription } = await savedFacts(t, all)
+  const all = Array.from({ length: 9 }, (_, at) =>
+    repositoryMetadata({ id: at + 1, name: `r${at}` }),
+  )
+  const { db, references, setDescription } = await savedMetadata(t, all)
   // The text of a repository has more than 5,000 bytes and less than 6,000.
   const render = repositoryRenderer(db, addresses, 18_000)
   const options = { form: 'extended', tokenOf: undefined, isCached: true } as const
@@ -76,17 +81,17 @@ test('a clone token is inserted only into the JSON of its own private repository
   const templates = [null, true, false]
   const all = [true, false].flatMap((isPrivate, at) =>
     templates.map((template, kind) =>
-      repositoryFacts({
+      repositoryMetadata({
         ...{ id: 10 * at + kind, description: MISLEADING, private: isPrivate },
         topics: ['temp_clone_token', ':', '{7}'],
         template:
           template === null
             ? null
-            : repositoryFacts({ id: 8, description: MISLEADING, private: template }),
+            : repositoryMetadata({ id: 8, description: MISLEADING, private: template }),
       }),
     ),
   )
-  const { db, references } = await savedFacts(t, all)
+  const { db, references } = await savedMetadata(t, all)
   const render = repositoryRenderer(db, addresses)
   const textOf = (id: number) => `token-${id}`
   const tokenOf = (id: number) => Buffer.from(textOf(id))
@@ -97,23 +102,23 @@ test('a clone token is inserted only into the JSON of its own private repository
       const context = { ...addresses, ...(token && { tokenOf: textOf }) }
       assert.deepEqual(
         parse(pieces),
-        all.map((facts) => jsonOf(facts, context)),
+        all.map((metadata) => jsonOf(metadata, context)),
       )
     }
 })
 
 test('the text of a repository is that of its JSON, whoever owns it', () => {
-  const ada = repositoryFacts()
+  const ada = repositoryMetadata()
   const owner = { ...ada.owner, login: 'Grace', id: 7, siteAdmin: true }
   const extended = repositoryTextRenderer('extended', addresses)
   const plain = repositoryTextRenderer('plain', addresses)
-  for (const facts of [
+  for (const metadata of [
     ada,
     { ...ada, name: 'other', template: { ...ada, name: 'skeleton', owner } },
     { ...ada, owner, name: '...', mirrorOf: 'https://example.org/{name}' },
     { ...ada, owner: { ...owner, type: 'Organization' as const } },
   ]) {
-    assert.equal(extended(facts), JSON.stringify(extendedRepositoryJson(facts, addresses)))
-    assert.equal(plain(facts), JSON.stringify(plainRepositoryJson(facts, addresses)))
+    assert.equal(extended(metadata), JSON.stringify(extendedRepositoryJson(metadata, addresses)))
+    assert.equal(plain(metadata), JSON.stringify(plainRepositoryJson(metadata, addresses)))
   }
 })

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/database.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
-import { factsOfPage } from '../../repositories/facts-store.ts'
+import { metadataOfPage } from '../../repositories/metadata-store.ts'
 import { type CloneTokenOf, splitAtTokens } from '../credentials/clone-tokens.ts'
 import { type RepositoryForm, repositoryTextRenderer } from './repository-json.ts'
 
@@ -18,12 +18,12 @@ export interface RenderOptions {
 type RenderedRepository = readonly (Buffer | number)[]
 
 /**
- * Returns a function that renders the facts with these references, in the same order, as pieces of a JSON list with a comma before each
- * repository. Facts never change, so their JSON is cached for all migrations that refer to them; clone tokens are inserted for each
+ * Returns a function that renders the metadata with these references, in the same order, as pieces of a JSON list with a comma before each
+ * repository. Metadata never change, so their JSON is cached for all migrations that refer to them; clone tokens are inserted for each
  * request. When the cache is full, all of it is evicted: what clients poll is soon back.
  *
  * The cache is for clients that poll the status of a migration: one whose repositories were never requested takes about three times as
- * much CPU time (`bench/results.md`). To store the JSON beside the facts would add about 80 µs to each of the 200 µs of a polled status
+ * much CPU time (`bench/results.md`). To store the JSON beside the metadata would add about 80 µs to each of the 200 µs of a polled status
  * of ten repositories (`docs/decisions/0024-rendered-repositories-in-memory.md`).
  */
 export function repositoryRenderer(db: Db, addresses: Addresses, maxBytes = MAX_CACHE_BYTES) {
@@ -44,13 +44,13 @@ export function repositoryRenderer(db: Db, addresses: Addresses, maxBytes = MAX_
     const keyOf = (reference: number) => 2 * reference + (form === 'plain' ? 1 : 0)
     const known = references.map((reference) => cache.get(keyOf(reference)))
     const missing = references.filter((_, at) => !known[at])
-    const facts = missing.length === 0 ? undefined : await factsOfPage(db, missing)
-    const textOf = facts && repositoryTextRenderer(form, addresses)
+    const metadata = missing.length === 0 ? undefined : await metadataOfPage(db, missing)
+    const textOf = metadata && repositoryTextRenderer(form, addresses)
     const pieces: Buffer[] = []
     for (const [at, reference] of references.entries()) {
       let rendered = known[at]
       if (!rendered) {
-        rendered = splitText(`,${textOf!(facts!.get(reference)!)}`)
+        rendered = splitText(`,${textOf!(metadata!.get(reference)!)}`)
         if (isCached) addToCache(keyOf(reference), rendered)
       }
       pushWithTokens(pieces, rendered, tokenOf)

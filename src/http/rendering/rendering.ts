@@ -4,8 +4,8 @@ import type { Addresses } from '../../repositories/addresses.ts'
 export interface Rendering {
   addresses: Addresses
   migrationTime: (at: number) => string
-  /** Changes whenever the same facts would be rendered differently. Part of every ETag. */
-  edition: string
+  /** Changes whenever the same data would be rendered differently. Part of every ETag. */
+  renderingVersion: string
 }
 
 /** Returns GitHub's global identifier in its old form, base64 of `010:Repository1296269`. */

@@ -2,9 +2,9 @@ import type { components } from '@octokit/openapi-types'
 import type { Account } from '../../accounts/account.ts'
 import { memoize } from '../../lib/memoize.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
-import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
-import type { CatalogueEntry } from '../../repositories/repository-store.ts'
-import { isAtLeast, type ListedCollaborator } from '../../repositories/rights-store.ts'
+import { isAtLeast, type ListedCollaborator } from '../../repositories/permission-store.ts'
+import { fullNameOf, type RepositoryMetadata } from '../../repositories/repository-metadata.ts'
+import type { IndexedRepository } from '../../repositories/repository-store.ts'
 import type { LicenseFile, ListedRef, Permission } from '../../sources/source.ts'
 import type * as wire from '../../wire/types.ts'
 import { tokenPlaceholder } from '../credentials/clone-tokens.ts'
@@ -46,97 +46,97 @@ export function repositoryTextRenderer(form: RepositoryForm, addresses: Addresse
     }),
     ({ id, login, type, siteAdmin }) => `${id} ${login} ${type} ${siteAdmin}`,
   )
-  return (facts: RepositoryFacts): string => {
+  return (metadata: RepositoryMetadata): string => {
     // One URL of a mirror is that of its origin.
-    if (facts.mirrorOf !== null) return JSON.stringify(jsonOf(facts, context))
-    const text = JSON.stringify(jsonOf(facts, { ...context, hasPlaceholders: true }))
-    const { owner, aroundNames } = textsOf(facts.owner)
+    if (metadata.mirrorOf !== null) return JSON.stringify(jsonOf(metadata, context))
+    const text = JSON.stringify(jsonOf(metadata, { ...context, hasPlaceholders: true }))
+    const { owner, aroundNames } = textsOf(metadata.owner)
     // Placeholders cannot match within a JSON string, because quotes are escaped there.
     return text
       .replace('"owner":""', () => owner)
-      .replace('"html_url":""', () => aroundNames.join(facts.name))
+      .replace('"html_url":""', () => aroundNames.join(metadata.name))
   }
 }
 
 /** Renders the plain form, in which only the template has the extended form. */
-export function plainRepositoryJson(facts: RepositoryFacts, context: JsonContext) {
+export function plainRepositoryJson(metadata: RepositoryMetadata, context: JsonContext) {
   return {
-    ...commonJson(facts, context),
-    template_repository: templateJson(facts, context),
+    ...commonJson(metadata, context),
+    template_repository: templateJson(metadata, context),
   } satisfies Schemas['minimal-repository'] & WithTemplate & wire.Repository
 }
 
-export function extendedRepositoryJson(facts: RepositoryFacts, context: JsonContext) {
+export function extendedRepositoryJson(metadata: RepositoryMetadata, context: JsonContext) {
   return {
-    ...extendedJson(facts, context),
-    template_repository: templateJson(facts, context),
+    ...extendedJson(metadata, context),
+    template_repository: templateJson(metadata, context),
   } satisfies Schemas['repository'] & WithTemplate & wire.ExtendedRepository
 }
 
 /** GitHub sends this member, but its latest OpenAPI description lacks it. */
 type WithTemplate = { template_repository: Schemas['repository'] | null }
 
-function templateJson({ template }: RepositoryFacts, context: JsonContext) {
+function templateJson({ template }: RepositoryMetadata, context: JsonContext) {
   if (!template) return null
   const json = extendedJson(template, { ...context, hasPlaceholders: false })
   return { ...json, template_repository: null }
 }
 
-function extendedJson(facts: RepositoryFacts, context: JsonContext) {
+function extendedJson(metadata: RepositoryMetadata, context: JsonContext) {
   return {
-    ...commonJson(facts, context),
-    allow_rebase_merge: facts.allowRebaseMerge,
-    temp_clone_token: (facts.private && context.tokenOf?.(facts.id)) || '',
-    allow_squash_merge: facts.allowSquashMerge,
-    allow_merge_commit: facts.allowMergeCommit,
-    delete_branch_on_merge: facts.deleteBranchOnMerge,
+    ...commonJson(metadata, context),
+    allow_rebase_merge: metadata.allowRebaseMerge,
+    temp_clone_token: (metadata.private && context.tokenOf?.(metadata.id)) || '',
+    allow_squash_merge: metadata.allowSquashMerge,
+    allow_merge_commit: metadata.allowMergeCommit,
+    delete_branch_on_merge: metadata.deleteBranchOnMerge,
     subscribers_count: 0,
-    network_count: facts.forksCount,
-    license: facts.license === null ? null : licenseJson(facts.license, context),
-    forks: facts.forksCount,
+    network_count: metadata.forksCount,
+    license: metadata.license === null ? null : licenseJson(metadata.license, context),
+    forks: metadata.forksCount,
     open_issues: 0,
     watchers: 0,
   }
 }
 
-function commonJson(facts: RepositoryFacts, context: JsonContext) {
+function commonJson(metadata: RepositoryMetadata, context: JsonContext) {
   return {
-    id: facts.id,
-    node_id: nodeId('Repository', facts.id),
-    name: facts.name,
-    full_name: fullNameOf(facts),
-    owner: context.hasPlaceholders ? NO_OWNER : userJson(facts.owner, context),
-    private: facts.private,
-    description: facts.description,
-    fork: facts.fork,
-    ...(context.hasPlaceholders ? NO_URLS : urlsJson(facts, context)),
-    homepage: facts.homepage,
-    language: facts.language,
-    forks_count: facts.forksCount,
+    id: metadata.id,
+    node_id: nodeId('Repository', metadata.id),
+    name: metadata.name,
+    full_name: fullNameOf(metadata),
+    owner: context.hasPlaceholders ? NO_OWNER : userJson(metadata.owner, context),
+    private: metadata.private,
+    description: metadata.description,
+    fork: metadata.fork,
+    ...(context.hasPlaceholders ? NO_URLS : urlsJson(metadata, context)),
+    homepage: metadata.homepage,
+    language: metadata.language,
+    forks_count: metadata.forksCount,
     // The database has no stars, watchers or issues, even if the forge has them.
     stargazers_count: 0,
     watchers_count: 0,
-    size: facts.sizeKib,
-    default_branch: facts.defaultBranch,
+    size: metadata.sizeKib,
+    default_branch: metadata.defaultBranch,
     open_issues_count: 0,
-    is_template: facts.isTemplate,
-    topics: facts.topics,
-    has_issues: facts.hasIssues,
-    has_projects: facts.hasProjects,
-    has_wiki: facts.hasWiki,
-    has_pages: facts.hasPages,
-    has_downloads: facts.hasDownloads,
-    archived: facts.archived,
-    disabled: facts.disabled,
-    visibility: facts.private ? ('private' as const) : ('public' as const),
-    pushed_at: utcTimestamp(facts.pushedAt),
-    created_at: utcTimestamp(facts.createdAt),
-    updated_at: utcTimestamp(facts.updatedAt),
-    permissions: facts.permissions,
+    is_template: metadata.isTemplate,
+    topics: metadata.topics,
+    has_issues: metadata.hasIssues,
+    has_projects: metadata.hasProjects,
+    has_wiki: metadata.hasWiki,
+    has_pages: metadata.hasPages,
+    has_downloads: metadata.hasDownloads,
+    archived: metadata.archived,
+    disabled: metadata.disabled,
+    visibility: metadata.private ? ('private' as const) : ('public' as const),
+    pushed_at: utcTimestamp(metadata.pushedAt),
+    created_at: utcTimestamp(metadata.createdAt),
+    updated_at: utcTimestamp(metadata.updatedAt),
+    permissions: metadata.permissions,
   }
 }
 
-type Named = Pick<RepositoryFacts, 'owner' | 'name' | 'mirrorOf'>
+type Named = Pick<RepositoryMetadata, 'owner' | 'name' | 'mirrorOf'>
 
 /** The values with braces are URI templates. */
 function urlsJson({ owner, name, mirrorOf }: Named, addresses: Addresses) {
@@ -190,22 +190,22 @@ function urlsJson({ owner, name, mirrorOf }: Named, addresses: Addresses) {
   }
 }
 
-type Entry = Pick<CatalogueEntry, 'id' | 'owner' | 'name' | 'facts'>
+type Entry = Pick<IndexedRepository, 'id' | 'owner' | 'name' | 'metadata'>
 
 /** The origin of a fork and the earliest repository in the chain of forks, if the viewer may read them. */
 interface ForkOrigins {
-  parent?: RepositoryFacts | undefined
-  source?: RepositoryFacts | undefined
+  parent?: RepositoryMetadata | undefined
+  source?: RepositoryMetadata | undefined
 }
 
 export function fullRepositoryJson(
-  facts: RepositoryFacts,
+  metadata: RepositoryMetadata,
   { parent, source, problem }: ForkOrigins & { problem: string | null },
   context: JsonContext,
 ) {
-  const { owner } = facts
+  const { owner } = metadata
   return {
-    ...extendedRepositoryJson(facts, context),
+    ...extendedRepositoryJson(metadata, context),
     has_discussions: false,
     ...(owner.type === 'Organization' && { organization: userJson(owner, context) }),
     ...(parent && { parent: extendedRepositoryJson(parent, context) }),
@@ -215,8 +215,8 @@ export function fullRepositoryJson(
 }
 
 /** `receive.denyDeletes` and `receive.denyNonFastForwards` apply to all branches, but only the default branch is shown as protected, as in an archive. */
-export const isProtected = ({ facts }: Entry, branch: string): boolean =>
-  (facts.denies?.length ?? 0) > 0 && branch === facts.defaultBranch
+export const isProtected = ({ metadata }: Entry, branch: string): boolean =>
+  (metadata.denies?.length ?? 0) > 0 && branch === metadata.defaultBranch
 
 export const branchJson = (entry: Entry, { name, commit }: ListedRef, addresses: Addresses) =>
   ({
@@ -292,12 +292,12 @@ export function licenseContentJson(
   addresses: Addresses,
 ) {
   const { api, html } = addressesOf(entry, addresses)
-  const branch = encodePath(entry.facts.defaultBranch)
+  const branch = encodePath(entry.metadata.defaultBranch)
   const url = `${api}/contents/${encodePath(path)}?ref=${branch}`
   const gitUrl = `${api}/git/blobs/${oid}`
   const htmlUrl = `${html}/blob/${branch}/${encodePath(path)}`
   // The operator's setting has precedence over the licence that was detected in the text.
-  const license = entry.facts.license ?? detected
+  const license = entry.metadata.license ?? detected
   return {
     name: path,
     path,

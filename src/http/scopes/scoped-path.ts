@@ -4,10 +4,10 @@ import { findVisibleOrganization } from '../../accounts/membership-store.ts'
 import type { Db } from '../../db/database.ts'
 import { isName } from '../../lib/names.ts'
 import { NotFound } from '../../lib/request-errors.ts'
-import * as rightsAge from '../../repositories/refresh-rights.ts'
+import * as permissionsAge from '../../repositories/refresh-permissions.ts'
 import type { Operation, RouteOptions } from '../description/operation.ts'
 import { requireFound, requireId, requireViewer } from '../middleware/request.ts'
-import type { ApiParts, ServerParts } from '../server-parts.ts'
+import type { ApiDependencies, ServerDependencies } from '../server-dependencies.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -33,7 +33,7 @@ export interface ScopedPath {
 /** Adds routes under a path. `Parts` are those that only these routes need. */
 export type AddScopedRoutes<Parts = unknown> = (
   app: FastifyInstance,
-  parts: ApiParts & Parts,
+  dependencies: ApiDependencies & Parts,
   path: ScopedPath,
 ) => void
 
@@ -82,13 +82,21 @@ function organizationKey({ org, organization_id }: OrganizationParams) {
 }
 
 /** Sets the scope of every later route of `app` to the organization in its path; 404 unless the caller may migrate it. */
-export function requireOrganization(app: FastifyInstance, { db, rights }: ServerParts): void {
+export function requireOrganization(
+  app: FastifyInstance,
+  { db, permissionsRefresher }: ServerDependencies,
+): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-accepted-oauth-scopes', 'admin:org, repo')
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     const isArchiveLink = /\/archive(\/link)?$/.test(request.routeOptions.url ?? '')
-    const ageOfRead = isArchiveLink ? rightsAge.FRESH_IF_AVAILABLE : rightsAge.RECENT_IF_AVAILABLE
-    await rights?.refresh(requireViewer(request).account, isRead ? ageOfRead : rightsAge.FRESH)
+    const ageOfRead = isArchiveLink
+      ? permissionsAge.FRESH_IF_AVAILABLE
+      : permissionsAge.RECENT_IF_AVAILABLE
+    await permissionsRefresher?.refresh(
+      requireViewer(request).account,
+      isRead ? ageOfRead : permissionsAge.FRESH,
+    )
     const { account, mayMigrate } = await organizationInPath(db, request)
     if (!mayMigrate) throw new NotFound()
     request.scope = { owner: account, by: requireViewer(request).account }

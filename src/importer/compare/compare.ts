@@ -12,8 +12,8 @@ import type { Git } from '../../git/git.ts'
 import { formatRecordCount } from '../../lib/findings.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import { UserError } from '../../lib/user-error.ts'
-import type { Author } from '../../records/fact.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
+import type { Author } from '../../records/record.ts'
 import {
   COMPARED_KINDS,
   type Item,
@@ -22,9 +22,9 @@ import {
   TEXT_FIELDS,
   type Value,
 } from './compared-kinds.ts'
+import { type ComparedKind, ComparisonRows, SIDES, type Side } from './comparison-rows.ts'
 import { type KnownContext, knownDifference } from './known-differences.ts'
-import { type ReadParts, readArchive } from './read-archive.ts'
-import { type ComparedKind, SIDES, type Side, Spool } from './spool.ts'
+import { type ReadOptions, readArchive } from './read-archive.ts'
 
 /** A live host, of which the same is read as of an archive. */
 export interface ComparedHost {
@@ -37,10 +37,10 @@ export interface ComparedHost {
    * Reads one repository into the spool, in which that of the archive is already. `fullName` is the name on the host, and `scratch` a
    * directory for files that the caller removes.
    */
-  readRepository(fullName: string, parts: ReadParts, scratch: string): Promise<void>
+  readRepository(fullName: string, options: ReadOptions, scratch: string): Promise<void>
 }
 
-export interface CompareParts {
+export interface CompareOptions {
   git: Git
   left: FormatReader
   right: FormatReader | ComparedHost
@@ -91,15 +91,15 @@ export interface Comparison {
 const MAX_DIFFERENCES = 50
 
 /** Compares an archive with another one, or with a host as it is now. Writes nothing on the host. */
-export async function compare(parts: CompareParts, signal: AbortSignal): Promise<Comparison> {
-  const { left, right, git, scratch, onProgress } = parts
-  using rows = sortedRows(join(scratch, 'facts'))
-  const spool = new Spool(rows)
-  const names = namesOf(parts)
+export async function compare(options: CompareOptions, signal: AbortSignal): Promise<Comparison> {
+  const { left, right, git, scratch, onProgress } = options
+  using rows = sortedRows(join(scratch, 'records'))
+  const comparisonRows = new ComparisonRows(rows)
+  const names = namesOf(options)
   const failures = new Map<string, string>()
   const notes = new Set(left.summary.losses.map(describeLoss))
   const common = {
-    spool,
+    comparisonRows,
     git,
     onProgress,
     signal,
@@ -110,8 +110,8 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
   const toRight = { ...common, side: 'right' as const, nameOnLeft: names.onLeft }
   // Both are names on the left. A host is only asked for the repositories of the archive.
   const leftNames = new Set(left.fullNames)
-  const rightNames = 'facts' in right ? new Set(right.fullNames.map(names.onLeft)) : leftNames
-  if ('facts' in right) {
+  const rightNames = 'records' in right ? new Set(right.fullNames.map(names.onLeft)) : leftNames
+  if ('records' in right) {
     await readArchive(right, toRight)
     for (const name of leftNames.difference(rightNames))
       failures.set(name, 'the other archive does not have it')
@@ -121,13 +121,13 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
     for (const name of leftNames) await right.readRepository(names.onRight(name), toRight, scratch)
   onProgress('comparing')
   const shared: Shared = {
-    ...parts,
-    spool,
+    ...options,
+    comparisonRows,
     names,
     known: new Map(),
     totals: noCounts(),
-    targets: targetsOf(parts, spool, names),
-    version: 'facts' in right ? [0, 0] : await right.giteaVersion(signal),
+    targets: targetsOf(options, comparisonRows, names),
+    version: 'records' in right ? [0, 0] : await right.giteaVersion(signal),
   }
   const repositories = [...leftNames.union(rightNames)].map((name): ComparedRepository => {
     signal.throwIfAborted()
@@ -154,7 +154,7 @@ const lowerLogin = ({ login }: MappedPerson): string => login.toLowerCase()
 type Names = ReturnType<typeof namesOf>
 
 /** Returns the names of repositories and people on both sides. */
-function namesOf({ left, people, owner: newOwner }: CompareParts) {
+function namesOf({ left, people, owner: newOwner }: CompareOptions) {
   const onRight = (fullName: string): string => {
     const [owner = '', name = ''] = fullName.split('/')
     return `${newOwner || people.get(owner.toLowerCase())?.login || owner}/${name}`
@@ -184,8 +184,8 @@ function namesOf({ left, people, owner: newOwner }: CompareParts) {
 }
 
 /** What the comparisons of all repositories use. */
-interface Shared extends CompareParts {
-  spool: Spool
+interface Shared extends CompareOptions {
+  comparisonRows: ComparisonRows
   names: Names
   known: Map<string, number>
   totals: Counts
@@ -202,10 +202,10 @@ class RepositoryComparison {
   constructor(result: ComparedRepository, shared: Shared) {
     this.#result = result
     this.#shared = shared
-    const { spool, names, right, isFinished, version } = shared
+    const { comparisonRows, names, right, isFinished, version } = shared
     const contextOf = (side: Side): ItemContext => ({
       side,
-      spool,
+      comparisonRows,
       repository: result.left,
       person: (login) => names.person(side, login),
     })
@@ -213,14 +213,16 @@ class RepositoryComparison {
     const isGitLab = targetOf(shared) === 'gitlab'
     const filesOn = (side: Side) =>
       new Set(
-        isGitLab ? spool.factsOf('attachments', side, result.left).map(({ digest }) => digest) : [],
+        isGitLab
+          ? comparisonRows.recordsOf('attachments', side, result.left).map(({ digest }) => digest)
+          : [],
       )
     const writtenOn = <K extends ComparedKind>(side: Side, kinds: readonly K[]) => {
       const texts = new Map<string, string[]>()
       if (!isGitLab) return texts
       for (const kind of kinds)
-        for (const fact of spool.factsOf(kind, side, result.left)) {
-          const { key, fields } = COMPARED_KINDS[kind](fact, contexts[side])
+        for (const record of comparisonRows.recordsOf(kind, side, result.left)) {
+          const { key, fields } = COMPARED_KINDS[kind](record, contexts[side])
           texts.set(key, [...(texts.get(key) ?? []), String(fields.body)])
         }
       return texts
@@ -235,21 +237,21 @@ class RepositoryComparison {
       target: targetOf(shared),
       losses: {
         extra: lossesOf(shared.left, result.left),
-        missing: 'facts' in right ? lossesOf(right, result.right) : new Set(),
+        missing: 'records' in right ? lossesOf(right, result.right) : new Set(),
       },
       hasIssue: (number) => shared.targets.kindOf(result.right, number) !== undefined,
       pullHeads: new Set(
-        spool.factsOf('pull_requests', 'left', result.left).map(({ head }) => head.sha),
+        comparisonRows.recordsOf('pull_requests', 'left', result.left).map(({ head }) => head.sha),
       ),
       lineComments: new Set(
-        spool
-          .factsOf('pull_request_review_comments', 'left', result.left)
-          .map((fact) => COMPARED_KINDS.pull_request_review_comments(fact, contexts.left).key),
+        comparisonRows
+          .recordsOf('pull_request_review_comments', 'left', result.left)
+          .map((record) => COMPARED_KINDS.pull_request_review_comments(record, contexts.left).key),
       ),
       reviewHeadings: new Set(
-        spool
-          .factsOf('pull_request_reviews', 'right', result.left)
-          .map((fact) => COMPARED_KINDS.pull_request_reviews(fact, contexts.right))
+        comparisonRows
+          .recordsOf('pull_request_reviews', 'right', result.left)
+          .map((record) => COMPARED_KINDS.pull_request_reviews(record, contexts.right))
           .map(({ key, fields }) => `${key} ${String(fields.body).split('\n')[0]}`),
       ),
       written: {
@@ -260,8 +262,8 @@ class RepositoryComparison {
       closings: new Set(
         isGitLab
           ? [
-              ...spool.factsOf('issues', 'left', result.left).flatMap(closings),
-              ...spool.factsOf('pull_requests', 'left', result.left).flatMap(closings),
+              ...comparisonRows.recordsOf('issues', 'left', result.left).flatMap(closings),
+              ...comparisonRows.recordsOf('pull_requests', 'left', result.left).flatMap(closings),
             ]
           : [],
       ),
@@ -275,9 +277,11 @@ class RepositoryComparison {
   }
 
   #compareKind<K extends ComparedKind>(kind: K): void {
-    for (const group of this.#shared.spool.groups(kind, this.#result.left)) {
+    for (const group of this.#shared.comparisonRows.groups(kind, this.#result.left)) {
       const [left, right] = SIDES.map((side) => {
-        const items = group[side].map((fact) => COMPARED_KINDS[kind](fact, this.#contexts[side]))
+        const items = group[side].map((record) =>
+          COMPARED_KINDS[kind](record, this.#contexts[side]),
+        )
         return Map.groupBy(items, ({ key }) => key)
       })
       for (const key of new Set([...left!.keys(), ...right!.keys()]))
@@ -357,7 +361,7 @@ class RepositoryComparison {
     const [here, there] = [this.#plainText('left', left), this.#plainText('right', right)]
     if (here === there) return true
     const { right: host, left: archive, targets } = this.#shared
-    if ('facts' in host) return false
+    if ('records' in host) return false
     const newName = this.#result.right
     const rewritten = ['/', `${host.url}/`].map((base) =>
       rewriteLinks(here, newName, { ...targets, base }),
@@ -368,14 +372,14 @@ class RepositoryComparison {
 
   /** Replaces each link to an attachment by the digest of the file, and characters that servers change. */
   #plainText(side: Side, text: string): string {
-    const { spool } = this.#shared
+    const { comparisonRows } = this.#shared
     return text
       .toWellFormed()
       .replaceAll('\u0000', '\ufffd')
       .replaceAll('\r\n', '\n')
       .replace(ATTACHMENT_LINK, (link, uuid: string) => {
         // Without `godwit finish`, a text still has the link of the old host.
-        const digest = spool.uploadOf(side, uuid) ?? spool.uploadOf('left', uuid)
+        const digest = comparisonRows.uploadOf(side, uuid) ?? comparisonRows.uploadOf('left', uuid)
         return digest === undefined ? link : `attachment ${digest}`
       })
   }
@@ -393,8 +397,8 @@ function closings(item: Pick<PullRequest, 'number' | 'closedAt'> & Partial<PullR
   return [`#${number} closed at ${at}`, ...(mergedAt ? [`#${number} merged at ${at}`] : [])]
 }
 
-function targetOf({ left, right }: Pick<CompareParts, 'left' | 'right'>): KnownContext['target'] {
-  if (!('facts' in right)) return right.kind
+function targetOf({ left, right }: Pick<CompareOptions, 'left' | 'right'>): KnownContext['target'] {
+  if (!('records' in right)) return right.kind
   return right.isGitLabExport && !left.isGitLabExport ? 'gitlab' : 'archive'
 }
 
@@ -407,7 +411,11 @@ const lossesOf = ({ summary }: FormatReader, fullName: string): ReadonlySet<stri
   )
 
 /** Describes how `convert --to gitea-dump` rewrites the links of the archive. */
-function targetsOf({ left }: CompareParts, spool: Spool, names: Names): LinkTargets {
+function targetsOf(
+  { left }: CompareOptions,
+  comparisonRows: ComparisonRows,
+  names: Names,
+): LinkTargets {
   const renames = left.fullNames.map((name) => ({ oldName: name, newName: names.onRight(name) }))
   return linkTargets(renames, left.urlOf, {
     // Links to attachments are compared by the digests of the files.
@@ -415,8 +423,8 @@ function targetsOf({ left }: CompareParts, spool: Spool, names: Names): LinkTarg
     base: '/',
     kindOf(fullName, number) {
       const name = names.onLeft(fullName).toLowerCase()
-      if (spool.rows.has(`issues ${name}`, number)) return 'issue'
-      return spool.rows.has(`pull_requests ${name}`, number) ? 'pull_request' : undefined
+      if (comparisonRows.rows.has(`issues ${name}`, number)) return 'issue'
+      return comparisonRows.rows.has(`pull_requests ${name}`, number) ? 'pull_request' : undefined
     },
   })
 }

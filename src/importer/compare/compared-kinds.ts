@@ -1,8 +1,13 @@
 import { reviewPosition } from '../../formats/gitea-dump/dump-reviews.ts'
 import { oneLine } from '../../lib/terminal-text.ts'
-import type { Author } from '../../records/fact.ts'
 import type { Issue, IssueEvent, Reaction } from '../../records/issue.ts'
-import type { ComparedKind, FactsByComparedKind, Side, Spool } from './spool.ts'
+import type { Author } from '../../records/record.ts'
+import type {
+  ComparedKind,
+  ComparisonRows,
+  RecordsByComparedKind,
+  Side,
+} from './comparison-rows.ts'
 
 /** The value of a field. It is not compared if it is undefined on either side. */
 export type Value = string | number | boolean | null | undefined | readonly string[]
@@ -18,7 +23,7 @@ export interface Item {
 
 export interface ItemContext {
   side: Side
-  spool: Spool
+  comparisonRows: ComparisonRows
   repository: string
   /** Returns the login on the right, in lower case, of somebody who has this login on `side`. */
   person(login: Author): string
@@ -28,30 +33,30 @@ export interface ItemContext {
 export const TEXT_FIELDS: ReadonlySet<string> = new Set(['title', 'body', 'description'])
 
 /**
- * Makes items of the facts of each kind: these fields are compared, and the key is a number, a name, or for comments and reviews the
+ * Makes items of the records of each kind: these fields are compared, and the key is a number, a name, or for comments and reviews the
  * second in which they were written. Ids, URLs and the times of reactions and labels are left out: each host has its own.
  */
 export const COMPARED_KINDS: {
-  readonly [K in ComparedKind]: (fact: FactsByComparedKind[K], context: ItemContext) => Item
+  readonly [K in ComparedKind]: (record: RecordsByComparedKind[K], context: ItemContext) => Item
 } = {
-  repositories: (fact, { person }) => ({
+  repositories: (record, { person }) => ({
     key: '',
     name: 'settings',
     fields: {
-      description: oneLine(fact.description ?? ''),
-      website: fact.website ?? '',
-      private: fact.private,
-      archived: fact.archived,
-      template: fact.template,
-      issues: fact.hasIssues,
-      wiki: fact.hasWiki,
+      description: oneLine(record.description ?? ''),
+      website: record.website ?? '',
+      private: record.private,
+      archived: record.archived,
+      template: record.template,
+      issues: record.hasIssues,
+      wiki: record.hasWiki,
       // An empty repository has none on a server.
-      'default branch': fact.defaultBranch ?? undefined,
-      topics: fact.topics && sorted(fact.topics.map(({ name }) => name)),
+      'default branch': record.defaultBranch ?? undefined,
+      topics: record.topics && sorted(record.topics.map(({ name }) => name)),
       collaborators: sorted(
-        fact.collaborators.map(({ login, permission }) => `${person(login)}: ${permission}`),
+        record.collaborators.map(({ login, permission }) => `${person(login)}: ${permission}`),
       ),
-      created: seconds(fact.createdAt),
+      created: seconds(record.createdAt),
     },
   }),
   branches: gitItem,
@@ -63,97 +68,102 @@ export const COMPARED_KINDS: {
     ...named(name),
     fields: { color: color.toLowerCase(), description: description ?? '', exclusive },
   }),
-  milestones: (fact, { spool, side, repository }) => ({
-    ...named(spool.milestoneTitle(side, repository, fact.number) ?? fact.title),
+  milestones: (record, { comparisonRows, side, repository }) => ({
+    ...named(comparisonRows.milestoneTitle(side, repository, record.number) ?? record.title),
     fields: {
-      title: fact.title,
-      description: fact.description ?? '',
-      state: fact.state,
-      due: seconds(fact.dueOn),
-      closed: seconds(fact.closedAt),
-      created: seconds(fact.createdAt),
+      title: record.title,
+      description: record.description ?? '',
+      state: record.state,
+      due: seconds(record.dueOn),
+      closed: seconds(record.closedAt),
+      created: seconds(record.createdAt),
     },
   }),
-  issues: (fact, context) => ({
-    ...named(`#${fact.number}`),
-    fields: { ...issueFields(fact, context), updated: seconds(fact.updatedAt) },
+  issues: (record, context) => ({
+    ...named(`#${record.number}`),
+    fields: { ...issueFields(record, context), updated: seconds(record.updatedAt) },
   }),
-  issue_comments: (fact, { person }) => ({
-    ...written(`#${fact.on.number}`, fact.createdAt),
+  issue_comments: (record, { person }) => ({
+    ...written(`#${record.on.number}`, record.createdAt),
     fields: {
-      author: person(fact.author),
-      body: fact.body ?? '',
-      reactions: reactionsOf(fact.reactions, person),
+      author: person(record.author),
+      body: record.body ?? '',
+      reactions: reactionsOf(record.reactions, person),
     },
   }),
-  issue_events: (fact, { person }) => ({
-    key: `${fact.event} ${seconds(fact.createdAt)}`,
-    name: `#${fact.on.number} ${fact.event} at ${seconds(fact.createdAt)}`,
-    fields: { actor: person(fact.actor), about: aboutOf(fact, person) },
+  issue_events: (record, { person }) => ({
+    key: `${record.event} ${seconds(record.createdAt)}`,
+    name: `#${record.on.number} ${record.event} at ${seconds(record.createdAt)}`,
+    fields: { actor: person(record.actor), about: aboutOf(record, person) },
   }),
-  pull_requests: (fact, context) => ({
-    ...named(`#${fact.number}`),
+  pull_requests: (record, context) => ({
+    ...named(`#${record.number}`),
     fields: {
-      ...issueFields({ ...fact, closedAt: fact.closedAt ?? fact.mergedAt }, context),
-      draft: fact.draft,
-      merged: seconds(fact.mergedAt),
-      'merge commit': fact.mergeCommit,
-      base: fact.base.ref,
-      head: fact.head.ref,
-      'from a fork': fact.head.repository?.toLowerCase() !== fact.repository.toLowerCase(),
-      'head commit': fact.head.sha,
+      ...issueFields({ ...record, closedAt: record.closedAt ?? record.mergedAt }, context),
+      draft: record.draft,
+      merged: seconds(record.mergedAt),
+      'merge commit': record.mergeCommit,
+      base: record.base.ref,
+      head: record.head.ref,
+      'from a fork': record.head.repository?.toLowerCase() !== record.repository.toLowerCase(),
+      'head commit': record.head.sha,
       'review requests': sorted(
-        fact.reviewRequests.map(({ reviewer }) =>
+        record.reviewRequests.map(({ reviewer }) =>
           reviewer.kind === 'user' ? context.person(reviewer.login) : `team ${reviewer.slug}`,
         ),
       ),
-      diff: context.spool.diffOf(context.side, context.repository, fact.number),
+      diff: context.comparisonRows.diffOf(context.side, context.repository, record.number),
     },
   }),
-  pull_request_reviews: (fact, { person }) => ({
-    ...written(`#${fact.pull}`, fact.submittedAt ?? fact.createdAt),
+  pull_request_reviews: (record, { person }) => ({
+    ...written(`#${record.pull}`, record.submittedAt ?? record.createdAt),
     fields: {
-      author: person(fact.author),
-      state: fact.state,
-      body: fact.body ?? '',
-      commit: fact.headSha ?? undefined,
-      official: fact.official,
-      reactions: reactionsOf(fact.reactions, person),
+      author: person(record.author),
+      state: record.state,
+      body: record.body ?? '',
+      commit: record.headSha ?? undefined,
+      official: record.official,
+      reactions: reactionsOf(record.reactions, person),
     },
   }),
-  pull_request_review_comments(fact, { person, spool, side, repository }) {
-    const threads = spool.factsOn('pull_request_review_threads', side, repository, fact.pull)
-    const thread = threads.find(({ id }) => id === fact.thread)
+  pull_request_review_comments(record, { person, comparisonRows, side, repository }) {
+    const threads = comparisonRows.recordsOn(
+      'pull_request_review_threads',
+      side,
+      repository,
+      record.pull,
+    )
+    const thread = threads.find(({ id }) => id === record.thread)
     return {
-      ...written(`#${fact.pull}`, fact.createdAt),
+      ...written(`#${record.pull}`, record.createdAt),
       fields: {
-        author: person(fact.author),
-        state: fact.state,
-        body: fact.body ?? '',
-        path: fact.path,
-        line: reviewPosition(fact, thread).line,
+        author: person(record.author),
+        state: record.state,
+        body: record.body ?? '',
+        path: record.path,
+        line: reviewPosition(record, thread).line,
         'first line': thread?.startLine ?? null,
         resolved: thread ? thread.resolvedAt !== null : undefined,
-        reactions: reactionsOf(fact.reactions, person),
+        reactions: reactionsOf(record.reactions, person),
       },
     }
   },
-  commit_comments: (fact, { person }) => ({
-    ...written(fact.commit, fact.createdAt),
-    fields: { author: person(fact.author), body: fact.body ?? '', path: fact.path },
+  commit_comments: (record, { person }) => ({
+    ...written(record.commit, record.createdAt),
+    fields: { author: person(record.author), body: record.body ?? '', path: record.path },
   }),
   discussions: () => ({ ...named('a discussion'), fields: {} }),
-  releases: (fact, { person }) => ({
-    ...named(fact.tag),
+  releases: (record, { person }) => ({
+    ...named(record.tag),
     fields: {
-      name: fact.name || fact.tag,
-      body: fact.body ?? '',
-      author: person(fact.author),
-      draft: fact.draft,
-      'pre-release': fact.prerelease,
-      target: fact.target,
-      published: fact.draft ? undefined : seconds(fact.publishedAt),
-      reactions: fact.reactions && reactionsOf(fact.reactions, person),
+      name: record.name || record.tag,
+      body: record.body ?? '',
+      author: person(record.author),
+      draft: record.draft,
+      'pre-release': record.prerelease,
+      target: record.target,
+      published: record.draft ? undefined : seconds(record.publishedAt),
+      reactions: record.reactions && reactionsOf(record.reactions, person),
     },
   }),
   release_assets: ({ tag, asset, digest }) => ({
@@ -161,10 +171,10 @@ export const COMPARED_KINDS: {
     name: `${asset.name} of ${tag}`,
     fields: { 'SHA-256': digest ?? 'no file' },
   }),
-  attachments: (fact) => ({
-    key: fact.digest ?? `no file ${fact.name}`,
-    name: fact.name,
-    fields: { name: fact.name, of: 'on' in fact ? fact.on.kind : 'repository' },
+  attachments: (record) => ({
+    key: record.digest ?? `no file ${record.name}`,
+    name: record.name,
+    fields: { name: record.name, of: 'on' in record ? record.on.kind : 'repository' },
   }),
   protected_branches: ({ name, reviews, statusChecks, ...rules }, { person }) => ({
     ...named(name),
@@ -204,33 +214,33 @@ export function seconds(time: string | null): string | null | undefined {
 const reactionsOf = (reactions: readonly Reaction[], person: ItemContext['person']) =>
   reactions.map(({ content, author }) => `${content} ${person(author)}`).sort()
 
-function gitItem({ name, value }: FactsByComparedKind['branches']): Item {
+function gitItem({ name, value }: RecordsByComparedKind['branches']): Item {
   return { ...named(name.replace(/^refs\/(?:heads|tags)\//, '')), fields: { object: value } }
 }
 
 /** Returns the fields that issues and pull requests have in common. */
-function issueFields(fact: Omit<Issue, 'updatedAt'>, context: ItemContext) {
-  const { spool, side, repository, person } = context
-  const locks = spool
-    .factsOn('issue_events', side, repository, fact.number)
+function issueFields(record: Omit<Issue, 'updatedAt'>, context: ItemContext) {
+  const { comparisonRows, side, repository, person } = context
+  const locks = comparisonRows
+    .recordsOn('issue_events', side, repository, record.number)
     .filter(({ event }) => event === 'locked' || event === 'unlocked')
     .sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt))
   return {
-    title: fact.title,
-    body: fact.body ?? '',
-    author: person(fact.author),
-    state: fact.closedAt === null ? 'open' : 'closed',
+    title: record.title,
+    body: record.body ?? '',
+    author: person(record.author),
+    state: record.closedAt === null ? 'open' : 'closed',
     locked: locks.at(-1)?.event === 'locked',
-    labels: sorted(fact.labels),
-    milestone: spool.milestoneTitle(side, repository, fact.milestone),
-    assignees: sorted(fact.assignees.map(person)),
-    reactions: reactionsOf(fact.reactions, person),
+    labels: sorted(record.labels),
+    milestone: comparisonRows.milestoneTitle(side, repository, record.milestone),
+    assignees: sorted(record.assignees.map(person)),
+    reactions: reactionsOf(record.reactions, person),
     // A server stores only the day.
-    deadline: fact.dueOn?.slice(0, 10) ?? null,
-    dependencies: sorted((fact.dependsOn ?? []).map((on) => `${on.repository}#${on.number}`)),
-    pinned: fact.pinOrder ?? null,
-    created: seconds(fact.createdAt),
-    closed: seconds(fact.closedAt),
+    deadline: record.dueOn?.slice(0, 10) ?? null,
+    dependencies: sorted((record.dependsOn ?? []).map((on) => `${on.repository}#${on.number}`)),
+    pinned: record.pinOrder ?? null,
+    created: seconds(record.createdAt),
+    closed: seconds(record.closedAt),
   }
 }
 

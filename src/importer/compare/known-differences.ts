@@ -1,7 +1,7 @@
 import { lineHeading } from '../../formats/gitea-dump/dump-reviews.ts'
 import { isAtLeast } from '../../lib/is-at-least.ts'
 import type { Item, Value } from './compared-kinds.ts'
-import type { ComparedKind } from './spool.ts'
+import type { ComparedKind } from './comparison-rows.ts'
 
 export interface KnownContext {
   /** What the archive is compared with. `gitlab` is a project export of GitLab, if the archive itself is none. */

@@ -4,15 +4,15 @@ import { findCommits, findMergeBase, type GitRepository } from '../../git/commit
 import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
 import { digestOf } from '../../lib/file-digest.ts'
 import { mapConcurrent } from '../../lib/turns.ts'
-import { FACT_KINDS, type FactKind, type FactsByKind } from '../../records/fact-kinds.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
+import { RECORD_KINDS, type RecordKind, type RecordsByKind } from '../../records/record-kinds.ts'
 import { decodeUtf8, type Ref, resolvedRefs } from '../../sources/refs.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
-import type { Side, Spool } from './spool.ts'
+import type { ComparisonRows, Side } from './comparison-rows.ts'
 
-export interface ReadParts {
+export interface ReadOptions {
   side: Side
-  spool: Spool
+  comparisonRows: ComparisonRows
   git: Git
   /** Returns the name that a repository of this side has on the left. */
   nameOnLeft(fullName: string): string
@@ -24,17 +24,17 @@ export interface ReadParts {
   signal: AbortSignal
 }
 
-export async function readArchive(content: FormatReader, parts: ReadParts): Promise<void> {
-  const { side, spool, onProgress, onFailure, onNote, nameOnLeft, signal } = parts
+export async function readArchive(content: FormatReader, options: ReadOptions): Promise<void> {
+  const { side, comparisonRows, onProgress, onFailure, onNote, nameOnLeft, signal } = options
   const digestFile = async (path: string, repository: string) => {
     const found = await content.findFile(path, repository)
     return 'file' in found ? digestOf(found.file, {}, signal) : undefined
   }
   onProgress(`reading the records of the ${side === 'left' ? 'archive' : 'other archive'}`)
-  for (const kind of FACT_KINDS)
-    for await (const fact of content.facts(kind))
-      await spool.addFact(side, kind, renamed(fact, nameOnLeft), (path) =>
-        digestFile(path, 'repository' in fact ? fact.repository : ''),
+  for (const kind of RECORD_KINDS)
+    for await (const record of content.records(kind))
+      await comparisonRows.addRecord(side, kind, renamed(record, nameOnLeft), (path) =>
+        digestFile(path, 'repository' in record ? record.repository : ''),
       )
   for await (const repository of content.repositories()) {
     const name = nameOnLeft(repository.fullName)
@@ -42,49 +42,50 @@ export async function readArchive(content: FormatReader, parts: ReadParts): Prom
     if ('errors' in repository) onFailure(name, repository.errors.join('; '))
     else {
       for (const line of await repository.missingLfs()) onNote(line)
-      await addSnapshot(name, repository.snapshot, parts)
+      await addSnapshot(name, repository.snapshot, options)
     }
   }
 }
 
-/** Returns a fact with the names that its repository and the repositories it refers to have on the left. */
-export function renamed<K extends FactKind>(
-  fact: FactsByKind[K],
+/** Returns a record with the names that its repository and the repositories it refers to have on the left. */
+export function renamed<K extends RecordKind>(
+  record: RecordsByKind[K],
   nameOnLeft: (fullName: string) => string,
-): FactsByKind[K] {
-  if ('repository' in fact) {
+): RecordsByKind[K] {
+  if ('repository' in record) {
     const rename = <T extends { repository: string | null }>(value: T): T => ({
       ...value,
       repository: value.repository && nameOnLeft(value.repository),
     })
     return {
-      ...rename(fact),
-      ...('head' in fact && { head: rename(fact.head) }),
-      ...('dependsOn' in fact && { dependsOn: fact.dependsOn?.map(rename) }),
-    } as FactsByKind[K]
+      ...rename(record),
+      ...('head' in record && { head: rename(record.head) }),
+      ...('dependsOn' in record && { dependsOn: record.dependsOn?.map(rename) }),
+    } as RecordsByKind[K]
   }
-  if (!('git' in fact)) return fact
-  const [owner = '', name = ''] = nameOnLeft(`${fact.owner}/${fact.name}`).split('/')
-  return { ...fact, owner, name }
+  if (!('git' in record)) return record
+  const [owner = '', name = ''] = nameOnLeft(`${record.owner}/${record.name}`).split('/')
+  return { ...record, owner, name }
 }
 
 async function addSnapshot(
   repository: string,
   { examination }: Snapshot,
-  { side, spool, git, onFailure, signal }: ReadParts,
+  { side, comparisonRows, git, onFailure, signal }: ReadOptions,
 ): Promise<void> {
   const refsOf = (refs: readonly Ref[]) =>
     new Map(resolvedRefs(refs).map(({ ref, oid }) => [decodeUtf8(ref.name), oid]))
   const { dir, refs, lfsObjects } = examination.repository
   const oids = refsOf(refs)
-  spool.addRefs(side, repository, oids)
-  spool.addRefs(side, repository, refsOf(examination.wiki?.refs ?? []), 'wiki')
+  comparisonRows.addRefs(side, repository, oids)
+  comparisonRows.addRefs(side, repository, refsOf(examination.wiki?.refs ?? []), 'wiki')
   for (const { path, size, from } of lfsObjects) {
     const oid = path.split('/').at(-1)!
-    if ((await digestOf(from, {}, signal)) === oid) spool.addLfsObject(side, repository, oid, size)
+    if ((await digestOf(from, {}, signal)) === oid)
+      comparisonRows.addLfsObject(side, repository, oid, size)
     else onFailure(repository, `the LFS object ${oid} is damaged`)
   }
-  const pulls = pullsOf(spool, side, repository).map((pull) => {
+  const pulls = pullsOf(comparisonRows, side, repository).map((pull) => {
     const head = oids.get(`refs/pull/${pull.number}/head`) ?? pull.head.sha
     return { ...pull, head, baseTip: oids.get(`refs/heads/${pull.base.ref}`) }
   })
@@ -96,14 +97,14 @@ async function addSnapshot(
   const commits = await findCommits({ git, dir, signal }, named)
   await mapConcurrent(pulls, { concurrency: 2, signal }, async (pull) => {
     const diff = await pullPatchId({ git, dir, signal }, pull, commits)
-    if (diff !== undefined) spool.addDiff(side, repository, pull.number, diff)
+    if (diff !== undefined) comparisonRows.addDiff(side, repository, pull.number, diff)
   })
 }
 
 /** Returns what the diffs of all pull requests are read with, without their texts, which may not fit in memory. */
-export const pullsOf = (spool: Spool, side: Side, repository: string) =>
-  spool
-    .factsOf('pull_requests', side, repository)
+export const pullsOf = (comparisonRows: ComparisonRows, side: Side, repository: string) =>
+  comparisonRows
+    .recordsOf('pull_requests', side, repository)
     .map(({ number, base, head, mergedAt, mergeCommit }) => {
       return { number, base, head, mergedAt, mergeCommit }
     })

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { hashKey } from '../../formats/spool-facts.ts'
+import { hashKey } from '../../formats/sort-records.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
-import type { FactKind } from '../../records/fact-kinds.ts'
+import type { RecordKind } from '../../records/record-kinds.ts'
 import { type Group, readStateOf } from '../../sources/discussions.ts'
 import type { Host } from '../../sources/host.ts'
 import {
@@ -13,9 +13,9 @@ import {
 } from '../../sources/host-errors.ts'
 import type { RepositoryName } from '../../sources/source.ts'
 import type { ComparedHost } from './compare.ts'
-import { patchId, pullsOf, type ReadParts, renamed } from './read-archive.ts'
+import { patchId, pullsOf, type ReadOptions, renamed } from './read-archive.ts'
 
-interface HostParts extends ReadParts {
+interface HostOptions extends ReadOptions {
   host: Host
   scratch: string
 }
@@ -25,17 +25,17 @@ export const comparedHost = (host: Host): ComparedHost => ({
   kind: host.kind,
   url: host.url,
   giteaVersion: host.giteaVersion,
-  readRepository: (fullName, parts, scratch) =>
-    readRepository(fullName, { ...parts, host, scratch }),
+  readRepository: (fullName, options, scratch) =>
+    readRepository(fullName, { ...options, host, scratch }),
 })
 
-async function readRepository(fullName: string, parts: HostParts): Promise<void> {
-  const { host, nameOnLeft, onProgress, onFailure } = parts
+async function readRepository(fullName: string, options: HostOptions): Promise<void> {
+  const { host, nameOnLeft, onProgress, onFailure } = options
   const [owner = '', name = ''] = fullName.split('/')
   onProgress(`reading ${fullName} of ${host.url}`)
   try {
-    await readRecords({ owner, name }, parts)
-    await readGitData({ owner, name }, parts)
+    await readRecords({ owner, name }, options)
+    await readGitData({ owner, name }, options)
   } catch (error) {
     if (!(error instanceof HostRequestFailed) || error.status === 401) throw error
     const missing = `${host.url} does not have it, or the token may not read it`
@@ -45,37 +45,37 @@ async function readRepository(fullName: string, parts: HostParts): Promise<void>
 
 async function readGitData(
   repository: RepositoryName,
-  { host, spool, git, side, nameOnLeft, onProgress, signal }: HostParts,
+  { host, comparisonRows, git, side, nameOnLeft, onProgress, signal }: HostOptions,
 ): Promise<void> {
   const fullName = `${repository.owner}/${repository.name}`
   const name = nameOnLeft(fullName)
   const wiki = { ...repository, name: `${repository.name}.wiki` }
-  spool.addRefs(side, name, (await host.refs(repository, signal)) ?? new Map())
-  spool.addRefs(side, name, (await host.refs(wiki, signal)) ?? new Map(), 'wiki')
+  comparisonRows.addRefs(side, name, (await host.refs(repository, signal)) ?? new Map())
+  comparisonRows.addRefs(side, name, (await host.refs(wiki, signal)) ?? new Map(), 'wiki')
   // A host does not list its LFS objects, so it is asked for those of the archive.
-  const objects = spool
-    .factsOf('lfs_objects', 'left', name)
+  const objects = comparisonRows
+    .recordsOf('lfs_objects', 'left', name)
     .map((object) => ({ oid: object.name, size: Number.parseInt(object.value, 10) }))
     .toArray()
   for (const [oid, size] of await host.lfsSizes(repository, objects, signal))
-    spool.addLfsObject(side, name, oid, size)
-  for (const { number } of pullsOf(spool, side, name)) {
+    comparisonRows.addLfsObject(side, name, oid, size)
+  for (const { number } of pullsOf(comparisonRows, side, name)) {
     // Without the commits in the archive there is nothing to compare the diff with.
-    if (spool.diffOf('left', name, number) === undefined) continue
+    if (comparisonRows.diffOf('left', name, number) === undefined) continue
     onProgress(`reading ${fullName} of ${host.url}: changes of #${number}`)
     const diff = host.pullDiff(repository, number, signal)
     const id = await patchId(git, diff, signal).catch((error: unknown) => {
       if (error instanceof HostRequestFailed) return `not readable: ${error.message}`
       throw error
     })
-    spool.addDiff(side, name, number, id)
+    comparisonRows.addDiff(side, name, number, id)
   }
 }
 
 /** Reads issues, pull requests, releases and the like. A group that changes meanwhile is in several batches, and the last one counts. */
 async function readRecords(
   repository: RepositoryName,
-  { host, scratch, spool, side, nameOnLeft, onNote, signal }: HostParts,
+  { host, scratch, comparisonRows, side, nameOnLeft, onNote, signal }: HostOptions,
 ): Promise<void> {
   const { discussions } = host
   const fullName = `${repository.owner}/${repository.name}`
@@ -96,7 +96,7 @@ async function readRecords(
   }
   if (last?.[1]) await addGroup(last[1])
 
-  async function addGroup({ facts, files }: Group): Promise<void> {
+  async function addGroup({ records, files }: Group): Promise<void> {
     const filesByPath = new Map(files.map((file) => [file.file, file]))
     const digestFile = async (path: string) => {
       const file = filesByPath.get(path)
@@ -112,13 +112,13 @@ async function readRecords(
         return undefined
       }
     }
-    for (const kind of Object.keys(facts) as FactKind[])
-      for (const fact of facts[kind] ?? []) {
-        const digest = 'file' in fact ? await digestFile(String(fact.file)) : undefined
+    for (const kind of Object.keys(records) as RecordKind[])
+      for (const record of records[kind] ?? []) {
+        const digest = 'file' in record ? await digestFile(String(record.file)) : undefined
         // A link to a file that the host does not have is only text.
-        if ('file' in fact && digest === undefined) continue
+        if ('file' in record && digest === undefined) continue
         const digestOnce = async (path: string) => digest ?? digestFile(path)
-        await spool.addFact(side, kind, renamed(fact, nameOnLeft), digestOnce)
+        await comparisonRows.addRecord(side, kind, renamed(record, nameOnLeft), digestOnce)
       }
   }
 }

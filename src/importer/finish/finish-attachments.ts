@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { rewriteOutsideCode } from '../../formats/find-code.ts'
 import type {
   AttachedText,
-  AttachmentFact,
-  IssueFact,
-} from '../../formats/gitea-dump/finish-facts.ts'
+  AttachmentRecord,
+  IssueRecord,
+} from '../../formats/gitea-dump/finish-records.ts'
 import { URLS, withoutPunctuation } from '../../formats/gitea-dump/rewrite-links.ts'
 import { digestOf } from '../../lib/file-digest.ts'
 import { formatBytes } from '../../lib/quantities.ts'
@@ -30,8 +30,8 @@ export type Found = Awaited<ReturnType<typeof scan>>
 /** Reads all issues, comments and releases once, and keeps those that may have to be changed. */
 export async function scan(
   context: RepositoryContext,
-  attachments: readonly AttachmentFact[],
-  issues: readonly IssueFact[],
+  attachments: readonly AttachmentRecord[],
+  issues: readonly IssueRecord[],
 ) {
   const { run, path } = context
   const { server } = run
@@ -99,7 +99,7 @@ export async function scan(
 /** Uploads attachments, and changes the links to them in texts. */
 export async function finishAttachments(
   context: RepositoryContext,
-  attachments: readonly AttachmentFact[],
+  attachments: readonly AttachmentRecord[],
   found: Found,
 ): Promise<void> {
   const newAddresses = new Map<string, string>()
@@ -140,7 +140,7 @@ function replaceAddresses(text: string, addresses: ReadonlyMap<string, string>):
 /** Uploads an attachment unless the server has it already. Returns its address there, or undefined if it was not uploaded. */
 async function finishAttachment(
   context: RepositoryContext,
-  attachment: AttachmentFact,
+  attachment: AttachmentRecord,
   found: Found,
 ): Promise<string | undefined> {
   const { run, directory, fullName } = context
@@ -182,7 +182,7 @@ async function finishAttachment(
 const DRY_RUN_ADDRESS = 'https://new.invalid/'
 
 /** Contains the id of the repository, because a repository that is deleted and restored has no attachments. */
-const journalKey = ({ run, repository }: RepositoryContext, { file }: AttachmentFact) =>
+const journalKey = ({ run, repository }: RepositoryContext, { file }: AttachmentRecord) =>
   `${run.server.url} ${json.integer(repository, 'id')} ${file}`
 
 /** Where an attachment is uploaded to. */
@@ -197,7 +197,7 @@ interface UploadTarget {
 /** Returns where to upload an attachment. If that is not possible, records why and returns undefined. */
 function chooseTarget(
   { run, path, fullName }: RepositoryContext,
-  { on, name, address }: AttachmentFact,
+  { on, name, address }: AttachmentRecord,
   found: Found,
 ): UploadTarget | undefined {
   const targetAt = (textPath: string, shown: string, operation: Operation, updatedAt: string) => {
@@ -249,7 +249,7 @@ function chooseTarget(
 async function findUploaded(
   { run }: RepositoryContext,
   path: string,
-  { name, bytes, sha256 }: AttachmentFact,
+  { name, bytes, sha256 }: AttachmentRecord,
   claimed: ReadonlySet<string>,
 ): Promise<Json | undefined> {
   for (const asset of await run.server.list(path)) {

@@ -1,6 +1,6 @@
 import { glob, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { FINISH_FILE, type FinishFact } from '../../formats/gitea-dump/finish-facts.ts'
+import { FINISH_FILE, type FinishRecord } from '../../formats/gitea-dump/finish-records.ts'
 import { UserError } from '../../lib/user-error.ts'
 import { connectTarget } from '../../sources/forge/target-server.ts'
 import { type FinishRepositoryOptions, finishRepository } from './finish-repository.ts'
@@ -30,8 +30,8 @@ export async function finishDump(options: FinishOptions): Promise<FinishRun> {
   await using journal = await openJournal(join(dump, JOURNAL), { isDryRun })
   const run = startRun({ ...options, server, journal })
   for (const directory of directories) {
-    const facts = await readFacts(join(directory, FINISH_FILE))
-    await finishRepository({ ...options, run, directory, facts }).catch((error: unknown) =>
+    const records = await readRecords(join(directory, FINISH_FILE))
+    await finishRepository({ ...options, run, directory, records }).catch((error: unknown) =>
       run.recordFailure(directory, error),
     )
     run.prepare = undefined
@@ -54,7 +54,7 @@ async function listDumps(dump: string, wanted: readonly string[]): Promise<strin
   return chosen.map((name) => join(dump, name))
 }
 
-async function readFacts(file: string): Promise<FinishFact[]> {
+async function readRecords(file: string): Promise<FinishRecord[]> {
   try {
     return JSON.parse(await readFile(file, 'utf8'))
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { AttachmentFact, IssueFact } from '../../formats/gitea-dump/finish-facts.ts'
+import type { AttachmentRecord, IssueRecord } from '../../formats/gitea-dump/finish-records.ts'
 import type { Json } from '../../sources/http/json-fields.ts'
 import * as json from '../../sources/http/json-fields.ts'
 import { type Found, finishAttachments, scan } from './finish-attachments.ts'
@@ -7,8 +7,8 @@ import type { RepositoryContext } from './finish-run.ts'
 /** Uploads attachments, changes the links to them, and sets the properties of issues and pull requests. */
 export async function finishIssues(
   context: RepositoryContext,
-  attachments: readonly AttachmentFact[],
-  issues: readonly IssueFact[],
+  attachments: readonly AttachmentRecord[],
+  issues: readonly IssueRecord[],
 ): Promise<void> {
   if (attachments.length + issues.length === 0) return
   const found = await scan(context, attachments, issues)
@@ -18,7 +18,7 @@ export async function finishIssues(
   await pinIssues(context, issues, found)
 }
 
-async function listAssignable({ run, path }: RepositoryContext, issues: readonly IssueFact[]) {
+async function listAssignable({ run, path }: RepositoryContext, issues: readonly IssueRecord[]) {
   const isNeeded = issues.some(({ assignees }) => assignees.length > 0)
   const people = isNeeded ? await run.server.list(`${path}/assignees`) : []
   return new Set(people.map((each) => json.loginOf(each).toLowerCase()))
@@ -26,7 +26,7 @@ async function listAssignable({ run, path }: RepositoryContext, issues: readonly
 
 async function finishIssue(
   context: RepositoryContext,
-  issue: IssueFact,
+  issue: IssueRecord,
   found: Found,
   assignable: ReadonlySet<string>,
 ): Promise<void> {
@@ -81,7 +81,7 @@ async function newAssignees(
 
 async function addDependencies(
   { run, owner, path, fullName, settings }: RepositoryContext,
-  { number, dependsOn }: IssueFact,
+  { number, dependsOn }: IssueRecord,
 ): Promise<void> {
   if (!run.server.can('dependencies'))
     return run.leaveOutUnsupported('set dependencies between issues', dependsOn.length)
@@ -115,7 +115,7 @@ async function addDependencies(
 /** Pins issues in their old order, because a server puts the newest pin last. */
 async function pinIssues(
   { run, path, fullName }: RepositoryContext,
-  issues: readonly IssueFact[],
+  issues: readonly IssueRecord[],
   found: Found,
 ): Promise<void> {
   const isPinned = (number: number) =>

@@ -1,6 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { join } from 'node:path'
-import type { FinishFact, LfsFact } from '../../formats/gitea-dump/finish-facts.ts'
+import type { FinishRecord, LfsRecord } from '../../formats/gitea-dump/finish-records.ts'
 import { batchesOf } from '../../lib/chunks.ts'
 import { formatBytes, formatCount } from '../../lib/quantities.ts'
 import { HostRequestFailed } from '../../sources/host-errors.ts'
@@ -14,26 +14,26 @@ export interface FinishRepositoryOptions {
   run: FinishRun
   /** The directory of its dump. */
   directory: string
-  facts: readonly FinishFact[]
+  records: readonly FinishRecord[]
   /** The owner that all repositories were restored under, if it is not the one in the dump. */
   owner: string | undefined
   /** The new logins by the old ones in lower case. If undefined, those of the conversion, which are in the dump, are used. */
   people: ReadonlyMap<string, string> | undefined
 }
 
-type FactOfKind<K extends FinishFact['kind']> = Extract<FinishFact, { kind: K }>
+type RecordOfKind<K extends FinishRecord['kind']> = Extract<FinishRecord, { kind: K }>
 
-const ofKind = <K extends FinishFact['kind']>(facts: readonly FinishFact[], kind: K) =>
-  facts.filter((fact): fact is FactOfKind<K> => fact.kind === kind)
+const ofKind = <K extends FinishRecord['kind']>(records: readonly FinishRecord[], kind: K) =>
+  records.filter((record): record is RecordOfKind<K> => record.kind === kind)
 
 /**
  * Brings everything that `restore-repo` does not restore to one repository. A private repository becomes private first, and a public one
  * public last. It is archived at the end, because an archived repository refuses everything else.
  */
 export async function finishRepository(options: FinishRepositoryOptions): Promise<void> {
-  const { run, directory, facts, owner: otherOwner, people } = options
-  const [settings] = ofKind(facts, 'settings')
-  if (!settings) return void run.failed.push(`${directory}: the list of facts has no settings`)
+  const { run, directory, records, owner: otherOwner, people } = options
+  const [settings] = ofKind(records, 'settings')
+  if (!settings) return void run.failed.push(`${directory}: the list has no settings`)
   const owner = otherOwner ?? settings.owner
   const fullName = `${owner}/${settings.name}`
   const path = `/repos/${segment(owner)}/${segment(settings.name)}`
@@ -52,12 +52,12 @@ export async function finishRepository(options: FinishRepositoryOptions): Promis
     return void run.failed.push(`${fullName} is archived on the server: unarchive it first`)
   const unarchive = () => run.server.write('PATCH', path, { archived: false })
   run.prepare = isArchived ? unarchive : undefined
-  await uploadLfs(context, ofKind(facts, 'lfs'))
-  const teams = await finishTeams(context, ofKind(facts, 'team'))
+  await uploadLfs(context, ofKind(records, 'lfs'))
+  const teams = await finishTeams(context, ofKind(records, 'team'))
   await finishCollaborators(context)
-  await finishIssues(context, ofKind(facts, 'attachment'), ofKind(facts, 'issue'))
+  await finishIssues(context, ofKind(records, 'attachment'), ofKind(records, 'issue'))
   await finishSettings(context, change)
-  await protectBranches(context, ofKind(facts, 'protection'), teams)
+  await protectBranches(context, ofKind(records, 'protection'), teams)
   if (!settings.private && json.boolean(repository, 'private'))
     await change('make it public', { private: false })
   // If `prepare` was never called, the repository is still archived.
@@ -148,7 +148,7 @@ const PERMISSIONS = ['read', 'write', 'admin', 'owner']
  */
 async function finishTeams(
   { run, owner, path, fullName, accountsOf }: RepositoryContext,
-  teams: readonly FactOfKind<'team'>[],
+  teams: readonly RecordOfKind<'team'>[],
 ): Promise<Set<string>> {
   const { server } = run
   const organization = `/orgs/${segment(owner)}`
@@ -207,7 +207,7 @@ async function finishTeams(
 /** Creates the missing rules. Servers ignore the fields that their version does not have. */
 async function protectBranches(
   { run, path, fullName, accountsOf }: RepositoryContext,
-  rules: readonly FactOfKind<'protection'>[],
+  rules: readonly RecordOfKind<'protection'>[],
   teams: ReadonlySet<string>,
 ): Promise<void> {
   if (rules.length === 0) return
@@ -236,7 +236,7 @@ async function protectBranches(
 }
 
 /** Converts a rule of GitHub to the fields of the server. */
-function githubRule(rule: FactOfKind<'protection'>, teams: ReadonlySet<string>): Json {
+function githubRule(rule: RecordOfKind<'protection'>, teams: ReadonlySet<string>): Json {
   const { reviews, statusChecks } = rule
   const slugs = new Set(rule.authorizedTeams.map(({ slug }) => slug))
   return {
@@ -260,7 +260,7 @@ function githubRule(rule: FactOfKind<'protection'>, teams: ReadonlySet<string>):
 const BATCH_SIZE = 100
 
 /** Uploads the LFS objects that the server lacks, by the batch API of git-lfs. */
-export async function uploadLfs(context: RepositoryContext, objects: readonly LfsFact[]) {
+export async function uploadLfs(context: RepositoryContext, objects: readonly LfsRecord[]) {
   const { run, fullName } = context
   for (const batch of batchesOf(objects, BATCH_SIZE)) {
     const listed = await requestBatch(context, 'download', batch).catch((error: unknown) => {
@@ -292,7 +292,7 @@ function areValidHeaders(headers: Record<string, string>): boolean {
 async function requestBatch(
   { run, fullName }: RepositoryContext,
   operation: 'download' | 'upload',
-  batch: readonly LfsFact[],
+  batch: readonly LfsRecord[],
 ): Promise<Json[]> {
   const objects = batch.map(({ oid, size }) => ({ oid, size }))
   const request = { operation, transfers: ['basic'], objects }
@@ -300,7 +300,7 @@ async function requestBatch(
 }
 
 /** Uploads one object and lets the server verify it. A server that has it for another repository needs no upload. */
-async function upload(context: RepositoryContext, object: LfsFact): Promise<void> {
+async function upload(context: RepositoryContext, object: LfsRecord): Promise<void> {
   const { run, fullName, directory } = context
   const { oid, size } = object
   const [answer = {}] = await requestBatch(context, 'upload', [object])

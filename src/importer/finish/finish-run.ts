@@ -2,7 +2,7 @@ import { createReadStream, existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SettingsFact } from '../../formats/gitea-dump/finish-facts.ts'
+import type { SettingsRecord } from '../../formats/gitea-dump/finish-records.ts'
 import { lockFile } from '../../lib/file-lock.ts'
 import { UserError } from '../../lib/user-error.ts'
 import type { TargetServer } from '../../sources/forge/target-server.ts'
@@ -106,7 +106,7 @@ export interface RepositoryContext {
   run: FinishRun
   /** The directory of its dump. */
   directory: string
-  settings: SettingsFact
+  settings: SettingsRecord
   owner: string
   /** `owner/name` on the server. */
   fullName: string

@@ -11,18 +11,23 @@ import type {
   Source,
 } from '../source.ts'
 import { RepositoryNotFound, Unreadable } from '../unreadable.ts'
-import { readLanguages, readLicenseFile } from './facts/head-tree.ts'
-import { readRepositoryFacts } from './facts/repository-facts.ts'
-import { exportStampOf, isCurrent, stampOf } from './facts/repository-stamp.ts'
 import type { RepositoryCall } from './files/git-records.ts'
 import { refuseExternalRefs } from './files/read-refs.ts'
 import { Damaged, fileErrorReason, orUnreadable } from './files/repository-errors.ts'
 import { refuseSpecialConfig, refuseSpecialFiles } from './files/special-files.ts'
 import { yieldIfDue } from './files/sync-fs.ts'
-import { addRights, type FindGitolite, gitoliteFinder, ownerRefusal } from './gitolite/gitolite.ts'
+import {
+  addPermissions,
+  type FindGitolite,
+  gitoliteFinder,
+  ownerRefusal,
+} from './gitolite/gitolite.ts'
 import { createLayout, type LayoutOptions } from './layout/create-layout.ts'
 import { checkPushLocks, hasPushLock, reconcilePushLocks } from './locks/push-lock.ts'
 import { readMembersFile } from './members-file.ts'
+import { changeTokenOf, exportChangeTokenOf, isCurrent } from './metadata/change-token.ts'
+import { readLanguages, readLicenseFile } from './metadata/head-tree.ts'
+import { readRepositoryMetadata } from './metadata/repository-metadata.ts'
 import { readRefPage } from './ref-page.ts'
 import {
   cachingReader,
@@ -76,9 +81,11 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
   async function examineNow(repository: RepositoryName, signal: AbortSignal) {
     const directory = await namedDirectoryOf(tree, repository)
     const location = await locationToExamine(directory, cloneUrl)
-    // Before the examination, so that the stamp is outdated if the repository changes meanwhile.
-    const stamp = sharedLfs ? undefined : await exportStamp(directory, contextOf(directory))
-    return { ...(await examine(location, { git, sharedLfs, signal })), stamp }
+    // Before the examination, so that the change token is outdated if the repository changes meanwhile.
+    const changeToken = sharedLfs
+      ? undefined
+      : await exportChangeToken(directory, contextOf(directory))
+    return { ...(await examine(location, { git, sharedLfs, signal })), changeToken }
   }
 
   async function view<T>(
@@ -96,7 +103,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
 
   return {
     list: (...options) => listRepositories(tree, ...options),
-    find: (owner, name, lastStamp) => findRepository(tree, { owner, name }, lastStamp),
+    find: (owner, name, lastChangeToken) => findRepository(tree, { owner, name }, lastChangeToken),
     members: (owner) => findMembers(tree, owner),
     refs: (repository, wanted, signal) =>
       view(repository, signal, (call) => readRefPage(git, call, wanted)),
@@ -104,12 +111,12 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     licenseFile: (repository, signal) =>
       view(repository, signal, (call) => readLicenseFile(git, call)),
     directoryOf: async (repository) => (await directoryOf(tree, repository)).dir,
-    async facts(repository, previous, signal) {
+    async metadata(repository, previous, signal) {
       const directory = await directoryOf(tree, repository)
       return orUnreadable({ dir: directory.dir }, signal, async () => {
-        const facts = await readRepositoryFacts(git, directory, previous, signal)
+        const metadata = await readRepositoryMetadata(git, directory, previous, signal)
         const gitolite = await tree.findGitolite()
-        return gitolite ? addRights(facts, await gitolite.rights(directory)) : facts
+        return gitolite ? addPermissions(metadata, await gitolite.permissions(directory)) : metadata
       })
     },
     async checkGitAccess(repository) {
@@ -122,9 +129,9 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
       })
     },
     examine: examineNow,
-    async isUnchanged(repository, stamp) {
+    async isUnchanged(repository, changeToken) {
       const directory = await namedDirectoryOf(tree, repository)
-      return hasExportStamp(directory, contextOf(directory), stamp)
+      return hasExportChangeToken(directory, contextOf(directory), changeToken)
     },
     warning: (examination, signal) => warningOfExamination(examination, { git, signal, warnings }),
     snapshot: (examination, scratch, { signal, mayBeInMemory }) => {
@@ -178,12 +185,15 @@ function openTree({ root, layout = { kind: 'owner/name' } }: GitDirectoryOptions
 
 async function* listRepositories(
   { root, layout, findGitolite }: RepositoryTree,
-  ...[spellingOf, readLastStamps]: Parameters<Source['list']>
+  ...[spellingOf, readLastChangeTokens]: Parameters<Source['list']>
 ): AsyncGenerator<ListedEntry, void, void> {
   const gitolite = await findGitolite({ refresh: true })
   for (const reason of (await gitolite?.warnings()) ?? [])
     yield { refused: { path: '.gitolite', reason } }
-  for (const listed of layout.list({ spellingOf, lastStampOf: await readLastStamps?.() })) {
+  for (const listed of layout.list({
+    spellingOf,
+    lastChangeTokenOf: await readLastChangeTokens?.(),
+  })) {
     const entry = await listed
     await yieldIfDue()
     if (!entry) continue
@@ -196,12 +206,12 @@ async function* listRepositories(
 async function findRepository(
   { layout, findGitolite, read }: RepositoryTree,
   only: RepositoryName,
-  lastStamp?: string,
+  lastChangeToken?: string,
 ): Promise<FoundRepository | undefined> {
   // Rejects if gitolite's permissions cannot be read: returning undefined would mean that the repository is gone.
   await (await findGitolite())?.warnings()
   await yieldIfDue()
-  for (const entry of layout.list({ only, read, lastStampOf: () => lastStamp })) {
+  for (const entry of layout.list({ only, read, lastChangeTokenOf: () => lastChangeToken })) {
     if (!entry || !('repository' in entry)) continue
     const listed = await listedEntry(entry.repository, findGitolite)
     return 'found' in listed ? listed.found : undefined
@@ -226,14 +236,14 @@ async function listedEntry(
   const refused = { path: `${path}.git`, hiddenRepositories: { fullName: `${owner}/${name}` } }
   try {
     const hasWiki = wikiDir !== null
-    const stamp = `${directory.stamp ?? (await stampOf(directory.dir))}${hasWiki ? ' wiki' : ''}`
-    const found = { owner, name, stamp, hasWiki }
+    const changeToken = `${directory.changeToken ?? (await changeTokenOf(directory.dir))}${hasWiki ? ' wiki' : ''}`
+    const found = { owner, name, changeToken, hasWiki }
     const gitolite = await findGitolite()
     if (!gitolite) return { found }
-    const rights = await gitolite.rights(directory)
-    const reason = ownerRefusal(directory, rights)
+    const permissions = await gitolite.permissions(directory)
+    const reason = ownerRefusal(directory, permissions)
     if (reason !== undefined) return { refused: { ...refused, reason, isWithdrawn: true } }
-    return { found: { ...found, stamp: `${stamp} ${rights.stamp}` } }
+    return { found: { ...found, changeToken: `${changeToken} ${permissions.changeToken}` } }
   } catch (error) {
     // While its permissions are unknown, nobody may see it.
     if (error instanceof Unreadable)
@@ -302,21 +312,25 @@ async function locationToExamine(
   return { dir, fullName, wikiDir: wikiDir ?? undefined, origin, wikiOrigin }
 }
 
-/** Returns a context, which determines an examination besides the files, and a stamp of each directory. */
-async function exportStamp(directory: RepositoryDirectory, context: string) {
+/** Returns a context, which determines an examination besides the files, and a change token of each directory. */
+async function exportChangeToken(directory: RepositoryDirectory, context: string) {
   // If a directory cannot be read, the examination reports that.
-  const stampIfReadable = (dir: string) => exportStampOf(dir).catch(() => undefined)
-  const stamps = await Promise.all(gitDirectoriesOf(directory).map(stampIfReadable))
-  return stamps.includes(undefined) ? undefined : [context, ...stamps].join('\n')
+  const changeTokenIfReadable = (dir: string) => exportChangeTokenOf(dir).catch(() => undefined)
+  const changeTokens = await Promise.all(gitDirectoriesOf(directory).map(changeTokenIfReadable))
+  return changeTokens.includes(undefined) ? undefined : [context, ...changeTokens].join('\n')
 }
 
-function hasExportStamp(directory: RepositoryDirectory, context: string, stamp: string): boolean {
-  const [lastContext, ...stamps] = stamp.split('\n')
+function hasExportChangeToken(
+  directory: RepositoryDirectory,
+  context: string,
+  changeToken: string,
+): boolean {
+  const [lastContext, ...changeTokens] = changeToken.split('\n')
   if (context !== lastContext || !isParentReal(directory)) return false
   if (directory.wikiDir === null && wikiRefusal(directory)) return false
   const directories = gitDirectoriesOf(directory)
-  if (directories.length !== stamps.length) return false
-  return directories.every((dir, at) => isCurrent(dir, stamps[at]!))
+  if (directories.length !== changeTokens.length) return false
+  return directories.every((dir, at) => isCurrent(dir, changeTokens[at]!))
 }
 
 function originOf(template: string | undefined, owner: string, name: string): string | undefined {

@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path'
 import { ifExists } from '../../lib/errno.ts'
 import type { RefusedEntry, RepositoryName } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
-import { isCurrent } from './facts/repository-stamp.ts'
 import { fileErrorReason, toUnreadable } from './files/repository-errors.ts'
 import { COARSE_TICK_MS, ifExistsSync, lstatIfExists } from './files/sync-fs.ts'
+import { isCurrent } from './metadata/change-token.ts'
 
 /** The entries of a directory when it was read, sorted by name. */
 export class Directory {
@@ -104,8 +104,8 @@ export interface RepositoryDirectory extends RepositoryName {
   dir: string
   /** The directory of its wiki; null if it has none. */
   wikiDir: string | null
-  /** Its stamp, if that is known already. */
-  stamp?: string | undefined
+  /** Its change token, if that is known already. */
+  changeToken?: string | undefined
 }
 
 /** The directories of the repository and of its wiki. */
@@ -139,10 +139,10 @@ export function repositoryAt(
 export function listingEntryAt(
   root: string,
   path: string,
-  { stamp, ...entry }: NamedEntry & { stamp: string | undefined },
+  { changeToken, ...entry }: NamedEntry & { changeToken: string | undefined },
 ): { repository: RepositoryDirectory } | { refused: RefusedEntry } {
   try {
-    return { repository: { ...repositoryAt(root, path, entry), stamp } }
+    return { repository: { ...repositoryAt(root, path, entry), changeToken } }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     return refused(`${path}.git`, error.message, { fullName: `${entry.owner}/${entry.name}` })
@@ -159,16 +159,16 @@ export function wikiRefusal({ dir }: RepositoryDirectory): string | undefined {
   return stats && refusal(wiki, stats)
 }
 
-/** Returns the stamp of a repository if it is still the last one. Then the entry is a repository that can be read. */
-export function currentStamp(
+/** Returns the change token of a repository if it is still the last one. Then the entry is a repository that can be read. */
+export function currentChangeToken(
   dir: string,
   entry: Dirent,
-  lastStamp: string | undefined,
+  lastChangeToken: string | undefined,
 ): string | undefined {
-  if (!entry.isDirectory() || lastStamp === undefined) return undefined
-  const end = lastStamp.indexOf(' ')
-  const stamp = end === -1 ? lastStamp : lastStamp.slice(0, end)
-  return ifReadable(() => isCurrent(dir, stamp)) ? stamp : undefined
+  if (!entry.isDirectory() || lastChangeToken === undefined) return undefined
+  const end = lastChangeToken.indexOf(' ')
+  const changeToken = end === -1 ? lastChangeToken : lastChangeToken.slice(0, end)
+  return ifReadable(() => isCurrent(dir, changeToken)) ? changeToken : undefined
 }
 
 /** Returns why an entry that is named like a repository is refused; undefined if it is a repository. */

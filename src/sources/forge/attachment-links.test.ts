@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { contentTypeOf } from '../../lib/content-types.ts'
 import { fileNameIn } from '../http/open-file.ts'
 import { linkedAttachments, rewriteAttachmentLinks } from './attachment-links.ts'
-import { fileName } from './facts/file-facts.ts'
+import { fileName } from './records/file-records.ts'
 
 const ONE = '0f0f0f0f-0000-4000-8000-000000000001'
 const TWO = '0f0f0f0f-0000-4000-8000-000000000002'

@@ -12,7 +12,7 @@ test('the version of a forge is requested once for everything that is read from 
   fillForge(server)
   const forge = connectForge({ url: server.url, token: 'admin-token' })
   const versions = () => server.requests.filter(({ path }) => path === '/api/v1/version').length
-  await Array.fromAsync(forge.catalogue.all(signal))
+  await Array.fromAsync(forge.forgeRepositories.all(signal))
   await forge.discussions.owner('octo', signal)
   await forge.getKnownForge(signal)
   assert.equal(versions(), 1)

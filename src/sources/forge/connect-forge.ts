@@ -1,20 +1,20 @@
 import { ForgeClient, type ForgeOptions } from './client/forge-client.ts'
 import { knownForgeCache } from './client/known-forge.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
-import { forgeCatalogue } from './forge-repositories.ts'
+import { createForgeRepositories } from './forge-repositories.ts'
 import { parseUser } from './forge-token.ts'
-import { type KnownPerson, readRights } from './read-rights.ts'
+import { type KnownPerson, readPermissions } from './read-permissions.ts'
 
 export type { RequestBudget } from '../http/http-client.ts'
 export type { ForgeOptions } from './client/forge-client.ts'
-export type { ForgeCatalogue, ForgeOrganization, ForgeRepository } from './forge-repositories.ts'
+export type { ForgeOrganization, ForgeRepositories, ForgeRepository } from './forge-repositories.ts'
 export {
   checkTokenAccess,
   readTokenOwner,
   type TokenCheckOptions,
   type TokenRefusal,
 } from './forge-token.ts'
-export type { ForgeRights, KnownPerson } from './read-rights.ts'
+export type { ForgePermissions, KnownPerson } from './read-permissions.ts'
 
 /** A Gitea or Forgejo server, used with one token. Every method rejects with HostUnavailable or HostRequestFailed. */
 export type Forge = ReturnType<typeof connectForge>
@@ -32,13 +32,13 @@ export function connectForge(options: ForgeOptions) {
     /** Without a trailing slash. */
     url,
     discussions: forgeDiscussions(options, client, getForge),
-    catalogue: forgeCatalogue({ getForge, anonymous, now }),
+    forgeRepositories: createForgeRepositories({ getForge, anonymous, now }),
     getKnownForge: getForge,
     /** Sends one small request that does not count against the limit of requests. */
     probe: prober.probe,
     tokenOwner: async (signal: AbortSignal) =>
       parseUser((await client.get('/user', {}, signal)).body, url),
-    readRights: async (person: KnownPerson, signal: AbortSignal) =>
-      readRights(await getForge(signal), person, signal),
+    readPermissions: async (person: KnownPerson, signal: AbortSignal) =>
+      readPermissions(await getForge(signal), person, signal),
   }
 }

@@ -15,8 +15,8 @@ import type { RepositoryName } from '../source.ts'
 import { ForgeClient } from './client/forge-client.ts'
 import { knownForgeCache } from './client/known-forge.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
-import { forgeCatalogue } from './forge-repositories.ts'
-import { readRights } from './read-rights.ts'
+import { createForgeRepositories } from './forge-repositories.ts'
+import { readPermissions } from './read-permissions.ts'
 
 // The test runner has a timeout. Another one here would make the test depend on the speed of the machine.
 const signal = new AbortController().signal
@@ -61,23 +61,26 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
     /** Reads the batches only if something changed, as an export does. Returns whether something changed. */
     const readAgain = async () => {
       const changes = await discussions.findChanges(scene.repository, store, signal)
-      const isChanged = changes.stamp !== readStateOf(store.cursor)?.stamp
+      const isChanged = changes.changeToken !== readStateOf(store.cursor)?.changeToken
       if (isChanged) await store.storeAll(changes)
       return isChanged
     }
     const hasTimeline = () =>
       !readStateOf(store.cursor)?.notes.some((note) => /no timeline/.test(note))
     const eventsOf = (number: number) =>
-      store.facts('issue_events').filter(({ on }) => on.number === number)
+      store.records('issue_events').filter(({ on }) => on.number === number)
 
     it('returns all issues of several pages', () => {
       const { issueCount } = scene
-      assert.equal(store.facts('issues').length + store.facts('pull_requests').length, issueCount)
-      assert.equal(store.facts('pull_requests').length, 2)
+      assert.equal(
+        store.records('issues').length + store.records('pull_requests').length,
+        issueCount,
+      )
+      assert.equal(store.records('pull_requests').length, 2)
     })
 
     it('returns an issue with label, milestone, assignee and reaction', () => {
-      const issue = store.facts('issues').find(({ number }) => number === scene.issue)
+      const issue = store.records('issues').find(({ number }) => number === scene.issue)
       assert.ok(issue)
       assert.equal(issue.title, 'second title')
       assert.equal(issue.body, 'text')
@@ -91,13 +94,13 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
         [[scene.bob, '+1']],
       )
       assert.equal(
-        store.facts('milestones').find(({ number }) => number === scene.milestone.id)?.title,
+        store.records('milestones').find(({ number }) => number === scene.milestone.id)?.title,
         'v1',
       )
     })
 
     it('returns comments with reactions, and a ghost for a deleted account', () => {
-      const comments = store.facts('issue_comments').filter(({ on }) => on.number === scene.issue)
+      const comments = store.records('issue_comments').filter(({ on }) => on.number === scene.issue)
       assert.deepEqual(
         comments.map(({ author, body, reactions }) => [
           author,
@@ -130,7 +133,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
 
     it('returns merged and open pull requests', () => {
       const pull = (number: number) =>
-        store.facts('pull_requests').find((each) => each.number === number)
+        store.records('pull_requests').find((each) => each.number === number)
       const merged = pull(scene.mergedPull)
       assert.ok(merged?.mergedAt && merged.closedAt)
       assert.match(merged.mergeCommit ?? '', /^[0-9a-f]{40}/)
@@ -148,7 +151,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
 
     it('returns reviews of every state, with a thread for comments on a line', () => {
       const reviews = store
-        .facts('pull_request_reviews')
+        .records('pull_request_reviews')
         .filter(({ pull }) => pull === scene.mergedPull)
       assert.deepEqual(
         reviews.map(({ state, author, body }) => `${state} ${author} ${body}`).sort(),
@@ -158,8 +161,8 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
           `dismissed ${scene.bob} not yet`,
         ],
       )
-      const [thread, ...others] = store.facts('pull_request_review_threads')
-      const [comment] = store.facts('pull_request_review_comments')
+      const [thread, ...others] = store.records('pull_request_review_threads')
+      const [comment] = store.records('pull_request_review_comments')
       assert.equal(others.length, 0)
       assert.equal(thread?.path, 'work-1.txt')
       assert.equal(thread?.line, 3)
@@ -171,7 +174,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
     })
 
     it('returns releases, also a draft, and the bytes of an asset', async () => {
-      const releases = store.facts('releases')
+      const releases = store.records('releases')
       const byTag = new Map(releases.map((release) => [release.tag, release]))
       assert.deepEqual([...byTag.keys()].sort(), ['v1.0', 'v2.0'])
       assert.equal(byTag.get('v2.0')?.draft, true)
@@ -193,37 +196,37 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
     })
 
     it('returns labels of repository and organization, the protected branch and teams', async () => {
-      const labels = store.facts('repositories')[0]?.labels.map(({ name }) => name) ?? []
+      const labels = store.records('repositories')[0]?.labels.map(({ name }) => name) ?? []
       assert.ok(labels.includes('bug') && labels.includes('all over'), labels.join())
-      const rule = store.facts('protected_branches').find((each) => each.name === 'main')
+      const rule = store.records('protected_branches').find((each) => each.name === 'main')
       assert.equal(rule?.reviews.approvals, 1)
       assert.deepEqual(rule?.authorizedUsers, [scene.ann])
       const teams = store.groups.get('repository')?.teams ?? []
       assert.ok(teams.some(({ slug, access }) => slug === 'core-team' && access === 'push'))
-      const { facts } = await discussions.owner(scene.organization, signal)
+      const { records } = await discussions.owner(scene.organization, signal)
       const roles = new Map(
-        facts.organizations?.[0]?.members.map(({ login, role }) => [login, role]),
+        records.organizations?.[0]?.members.map(({ login, role }) => [login, role]),
       )
       assert.equal(roles.get(scene.ann), 'admin')
       assert.equal(roles.get(scene.bob), 'direct_member')
-      const core = facts.teams?.find(({ slug }) => slug === 'core-team')
+      const core = records.teams?.find(({ slug }) => slug === 'core-team')
       assert.deepEqual(
         core?.members.map(({ login }) => login),
         [scene.bob],
       )
     })
 
-    it('returns a record of every person that the facts refer to', () => {
-      const logins = new Set(store.facts('users').map(({ login }) => login))
+    it('returns a record of every person that the records refer to', () => {
+      const logins = new Set(store.records('users').map(({ login }) => login))
       const named = [
-        ...store.facts('issues'),
-        ...store.facts('issue_comments'),
-        ...store.facts('pull_requests'),
+        ...store.records('issues'),
+        ...store.records('issue_comments'),
+        ...store.records('pull_requests'),
       ]
       for (const { author } of named) assert.ok(author && logins.has(author), `${author}`)
     })
 
-    it('returns the same stamp while nothing changes, with few requests', async () => {
+    it('returns the same change token while nothing changes, with few requests', async () => {
       const before = requests
       assert.equal(await readAgain(), false)
       assert.ok(requests - before <= 45)
@@ -236,7 +239,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
           scene.seeder.call('POST', `${scene.path}/issues/${scene.closedIssue}/comments`, {
             body: { body: 'late' },
           }),
-        () => assert.ok(store.facts('issue_comments').some(({ body }) => body === 'late')),
+        () => assert.ok(store.records('issue_comments').some(({ body }) => body === 'late')),
       ],
       [
         'a comment is edited',
@@ -244,21 +247,21 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
           scene.seeder.call('PATCH', `${scene.path}/issues/comments/${scene.comment.id}`, {
             body: { body: 'edited' },
           }),
-        () => assert.ok(store.facts('issue_comments').some(({ body }) => body === 'edited')),
+        () => assert.ok(store.records('issue_comments').some(({ body }) => body === 'edited')),
       ],
       [
         'a comment is deleted',
         () => scene.seeder.call('DELETE', `${scene.path}/issues/comments/${scene.comment.id}`),
-        () => assert.ok(!store.facts('issue_comments').some(({ body }) => body === 'edited')),
+        () => assert.ok(!store.records('issue_comments').some(({ body }) => body === 'edited')),
       ],
       [
         'an issue is opened',
         () => scene.seeder.call('POST', `${scene.path}/issues`, { body: { title: 'brand new' } }),
-        () => assert.ok(store.facts('issues').some(({ title }) => title === 'brand new')),
+        () => assert.ok(store.records('issues').some(({ title }) => title === 'brand new')),
       ],
     ]
     for (const [what, change, check] of changes)
-      it(`returns another stamp after ${what}, and reads the change`, async () => {
+      it(`returns another change token after ${what}, and reads the change`, async () => {
         await change()
         assert.equal(await readAgain(), true)
         check()
@@ -275,7 +278,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
       assert.equal(store.groups.has(`issue/${scene.closedIssue}`), false)
     })
 
-    it('returns the same facts when everything is read again', async () => {
+    it('returns the same records when everything is read again', async () => {
       const other = new MemoryDiscussionStore()
       await other.readAll(
         forgeDiscussions(target),
@@ -286,7 +289,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
       const plain = (all: MemoryDiscussionStore) =>
         [...all.groups.values()]
           .filter(({ key }) => key.startsWith('issue/'))
-          .map(({ key, facts }) => ({ key, facts }))
+          .map(({ key, records }) => ({ key, records }))
           .sort((a, b) => (a.key < b.key ? -1 : 1))
       assert.deepEqual(plain(store), plain(other))
     })
@@ -296,7 +299,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
       const forge = await knownForgeCache(new ForgeClient(target))(signal)
       const widgets = async (login: string) => {
         const known = { login, id: null }
-        const { person, repositories, organizations } = await readRights(forge, known, signal)
+        const { person, repositories, organizations } = await readPermissions(forge, known, signal)
         const found = repositories.find(({ owner }) => owner === organization)
         const role = organizations.find((each) => each.login === organization)?.role
         return [person?.login, found?.name, found?.permission, role]
@@ -308,50 +311,53 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
       assert.ok(permission === undefined || permission === 'read', String(permission))
       assert.equal(role, undefined)
       const nobody = { login: `${bob}-nobody`, id: null }
-      assert.equal((await readRights(forge, nobody, signal)).person, undefined)
-      const { person } = await readRights(forge, { login: bob, id: null }, signal)
+      assert.equal((await readPermissions(forge, nobody, signal)).person, undefined)
+      const { person } = await readPermissions(forge, { login: bob, id: null }, signal)
       assert.deepEqual(
-        (await readRights(forge, { ...nobody, id: person!.id }, signal)).person,
+        (await readPermissions(forge, { ...nobody, id: person!.id }, signal)).person,
         person,
       )
     })
 
     it('lists repositories and organizations', async () => {
       const { organization, repository } = scene
-      const catalogue = forgeCatalogue({
+      const forgeRepositories = createForgeRepositories({
         getForge: knownForgeCache(new ForgeClient(target)),
         anonymous: new ForgeClient({ ...target, token: '' }),
         now: Date.now,
       })
       const isSeeded = ({ owner, name }: RepositoryName) =>
         owner === repository.owner && name === repository.name
-      const listed = (await Array.fromAsync(catalogue.all(signal))).find(isSeeded)
-      assert.deepEqual(listed, await catalogue.find(repository, signal))
-      assert.equal(listed?.facts.archived, false)
-      assert.deepEqual((await catalogue.ofOrganization(organization, signal)).map(isSeeded), [true])
-      const found = await catalogue.organization(organization, signal)
+      const listed = (await Array.fromAsync(forgeRepositories.all(signal))).find(isSeeded)
+      assert.deepEqual(listed, await forgeRepositories.find(repository, signal))
+      assert.equal(listed?.metadata.archived, false)
+      assert.deepEqual(
+        (await forgeRepositories.ofOrganization(organization, signal)).map(isSeeded),
+        [true],
+      )
+      const found = await forgeRepositories.organization(organization, signal)
       assert.equal(found?.login, organization)
-      const all = await catalogue.organizations(signal)
+      const all = await forgeRepositories.organizations(signal)
       assert.deepEqual(
         all.find(({ id }) => id === found.id),
         found,
       )
-      assert.equal(await catalogue.organization(`${organization}-none`, signal), undefined)
-      assert.deepEqual(await catalogue.topics(repository, signal), scene.topics)
-      assert.equal(typeof (await catalogue.isOpen(signal)), 'boolean')
+      assert.equal(await forgeRepositories.organization(`${organization}-none`, signal), undefined)
+      assert.deepEqual(await forgeRepositories.topics(repository, signal), scene.topics)
+      assert.equal(typeof (await forgeRepositories.isOpen(signal)), 'boolean')
       const unknown = { owner: organization, name: 'no-such' }
-      assert.equal(await catalogue.find(unknown, signal), undefined)
+      assert.equal(await forgeRepositories.find(unknown, signal), undefined)
     })
 
     it('distinguishes a new organization from a deleted one with the same login', async () => {
       const { ann, seeder } = scene
-      const catalogue = forgeCatalogue({
+      const forgeRepositories = createForgeRepositories({
         getForge: knownForgeCache(new ForgeClient(target)),
         anonymous: new ForgeClient({ ...target, token: '' }),
         now: Date.now,
       })
       const login = `${scene.organization}-twice`
-      const find = () => catalogue.organization(login, signal)
+      const find = () => forgeRepositories.organization(login, signal)
       const create = () =>
         seeder.call('POST', `/admin/users/${ann}/orgs`, { body: { username: login } })
       await create()
@@ -359,7 +365,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
       await seeder.call('DELETE', `/orgs/${login}`)
       assert.equal(await find(), undefined)
       await create()
-      const { organizations } = await readRights(
+      const { organizations } = await readPermissions(
         await knownForgeCache(new ForgeClient(target))(signal),
         { login: ann, id: null },
         signal,
@@ -380,7 +386,9 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
         const ref = `refs/pull/${scene.mergedPull}/head`
         const args = ['--git-dir', directory, 'rev-parse', '--verify', ref]
         const { stdout } = await promisify(execFile)('git', args)
-        const pull = store.facts('pull_requests').find(({ number }) => number === scene.mergedPull)
+        const pull = store
+          .records('pull_requests')
+          .find(({ number }) => number === scene.mergedPull)
         assert.equal(stdout.trim(), pull?.head.sha)
       })
 

@@ -7,13 +7,13 @@ import type { ApiClient } from '../http/http-client.ts'
 import type { Json } from '../http/json-fields.ts'
 import * as json from '../http/json-fields.ts'
 import { type Listing, listAll } from '../http/pages.ts'
-import type { RepositoryName, SourceFacts } from '../source.ts'
+import type { RepositoryName, SourceMetadata } from '../source.ts'
 import { cacheForAnHour, type KnownForge } from './client/known-forge.ts'
 
 /** The names are spelled as on the forge. */
 export interface ForgeRepository extends RepositoryName {
-  /** These override the facts from the files of the repository. */
-  facts: ReturnType<typeof parseFacts>
+  /** These override the metadata from the files of the repository. */
+  metadata: ReturnType<typeof parseMetadata>
   /** The time of the last change, if this version of the forge has a separate endpoint for topics. */
   topicsAsOf?: string
 }
@@ -24,12 +24,12 @@ export interface ForgeOrganization {
   login: string
 }
 
-export type ForgeCatalogue = ReturnType<typeof forgeCatalogue>
+export type ForgeRepositories = ReturnType<typeof createForgeRepositories>
 
 /** Gitea allows 25 topics. */
 const MAX_TOPICS = 50
 
-interface CatalogueParts {
+interface ForgeRepositoriesDependencies {
   getForge(signal: AbortSignal): Promise<KnownForge>
   /** A client without a token. */
   anonymous: ApiClient
@@ -37,7 +37,11 @@ interface CatalogueParts {
 }
 
 /** Reads the repositories and organizations of a forge. Every method rejects with HostUnavailable or HostRequestFailed. */
-export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts) {
+export function createForgeRepositories({
+  getForge,
+  anonymous,
+  now,
+}: ForgeRepositoriesDependencies) {
   /** Rejects if the token is not an administrator's: its lists may omit repositories, which would then look deleted. */
   async function getAdminForge(signal: AbortSignal): Promise<KnownForge> {
     const forge = await getForge(signal)
@@ -140,10 +144,10 @@ export function parseRepository(entry: Json): ForgeRepository[] {
   const [owner, name] = json.string(entry, 'full_name').split('/')
   if (!owner || !name) return []
   const topicsAsOf = 'topics' in entry ? {} : { topicsAsOf: json.string(entry, 'updated_at') }
-  return [{ owner, name, facts: parseFacts(entry), ...topicsAsOf }]
+  return [{ owner, name, metadata: parseMetadata(entry), ...topicsAsOf }]
 }
 
-const parseFacts = (entry: Json) => {
+const parseMetadata = (entry: Json) => {
   const parent = json.object(entry, 'parent')
   return {
     description: oneLine(json.string(entry, 'description')),
@@ -156,5 +160,5 @@ const parseFacts = (entry: Json) => {
     hasProjects: json.boolean(entry, 'has_projects'),
     createdAt: Date.parse(json.time(entry, 'created_at')),
     ...('topics' in entry && { topics: json.strings(entry, 'topics') }),
-  } satisfies Partial<SourceFacts>
+  } satisfies Partial<SourceMetadata>
 }

@@ -15,11 +15,11 @@ test('incomplete lists of repositories and permissions are refused', async (t) =
   fillForge(server)
   const forge = connectForge({ url: server.url, token: 'admin-token', pauseMs: 1 })
   const lists = {
-    '/repos/search': () => Array.fromAsync(forge.catalogue.all(signal)),
-    '/orgs/octo/repos': () => forge.catalogue.ofOrganization('octo', signal),
-    '/orgs': () => forge.catalogue.organizations(signal),
-    '/user/repos': () => forge.readRights({ login: 'ann', id: null }, signal),
-    '/user/teams': () => forge.readRights({ login: 'ann', id: null }, signal),
+    '/repos/search': () => Array.fromAsync(forge.forgeRepositories.all(signal)),
+    '/orgs/octo/repos': () => forge.forgeRepositories.ofOrganization('octo', signal),
+    '/orgs': () => forge.forgeRepositories.organizations(signal),
+    '/user/repos': () => forge.readPermissions({ login: 'ann', id: null }, signal),
+    '/user/teams': () => forge.readPermissions({ login: 'ann', id: null }, signal),
   }
   const entriesIn = (body: unknown) =>
     Array.isArray(body) ? body : (body as { data: unknown[] }).data

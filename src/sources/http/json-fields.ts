@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../lib/json-shape.ts'
-import { type Author, UNKNOWN_TIME } from '../../records/fact.ts'
+import { type Author, UNKNOWN_TIME } from '../../records/record.ts'
 
 /**
  * Reads single fields of a host's JSON. A field that is missing or has another type counts as empty. Versions of Gitea and Forgejo

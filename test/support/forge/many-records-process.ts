@@ -11,15 +11,15 @@ import { upgradeSchema } from '../../../src/db/upgrade.ts'
 import { exportArchive } from '../../../src/exporter/export-archive.ts'
 import { createSegmentMaker } from '../../../src/exporter/make-segment.ts'
 import { addressesFrom } from '../../../src/repositories/addresses.ts'
-import { syncCatalogue } from '../../../src/repositories/sync.ts'
-import { factsForViewer } from '../../../src/repositories/visible-repository.ts'
+import { syncAllRepositories } from '../../../src/repositories/sync.ts'
+import { metadataForViewer } from '../../../src/repositories/visible-repository.ts'
 import { gitDirectory } from '../../../src/sources/directory/git-directory.ts'
 import { CURSOR_FORMAT, type Discussions, type Group } from '../../../src/sources/discussions.ts'
 import { gitHost } from '../git-host.ts'
-import { listCatalogue } from '../list-catalogue.ts'
+import { listIndex } from '../list-index.ts'
 
 /**
- * Exports a repository with this many issues and four facts for each, optionally to a file, and prints the peak
+ * Exports a repository with this many issues and four records for each, optionally to a file, and prints the peak
  * memory in MiB.
  */
 
@@ -45,17 +45,23 @@ function groupOf(number: number): Group {
     ...{ assignees: [], milestone: null, labels: [], reactions: [], closedAt: null },
     ...{ createdAt: AT, updatedAt: AT },
   }
-  const facts = { issues: [issue], issue_comments: comments, issue_events: events }
-  return { key: `issue/${number}`, version: '1', facts: facts as Group['facts'], files: [] }
+  const records = { issues: [issue], issue_comments: comments, issue_events: events }
+  return { key: `issue/${number}`, version: '1', records: records as Group['records'], files: [] }
 }
 
 const cursor = (isComplete: boolean) =>
-  JSON.stringify({ format: CURSOR_FORMAT, isComplete, asOf: 0, stamp: 'stamp', notes: [] })
+  JSON.stringify({
+    format: CURSOR_FORMAT,
+    isComplete,
+    asOf: 0,
+    changeToken: 'change token',
+    notes: [],
+  })
 
 const discussions: Discussions = {
   sharing: () => discussions,
   findChanges: async () => ({
-    stamp: 'other',
+    changeToken: 'other',
     async *batches() {
       for (let from = 1; from <= COUNT; from += 50) {
         const put = Array.from({ length: 50 }, (_, n) => groupOf(from + n))
@@ -66,7 +72,7 @@ const discussions: Discussions = {
   }),
   owner: async (login) => {
     const users = [{ ...USER, login, avatar: null, createdAt: AT }]
-    return { key: `owner/${login}`, version: '1', facts: { users }, files: [] }
+    return { key: `owner/${login}`, version: '1', records: { users }, files: [] }
   },
   open: async function* () {},
 }
@@ -83,7 +89,7 @@ try {
   const blobs = createDiskBlobStore(join(folder, 'blobs'))
   const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const base = 'http://git.test'
-  const parts = {
+  const dependencies = {
     ...{ db, blobs, source, scratch, now: Date.now, generator: 'godwit test' },
     addresses: addressesFrom({
       baseUrl: base,
@@ -95,11 +101,11 @@ try {
     forge: { url: base, discussions },
     segmentCheckAgeMs: 60_000,
   }
-  await syncCatalogue(parts)
+  await syncAllRepositories(dependencies)
   const owner = await ensureAccount(db, 'ann', 0)
-  const repositories = await factsForViewer(db, { account: owner }, await listCatalogue(db))
+  const repositories = await metadataForViewer(db, { account: owner }, await listIndex(db))
   const order = { owner, repositories, allowPartial: false, concurrency: 1, onResult: () => {} }
-  await using archive = await exportArchive(parts, order, new AbortController().signal)
+  await using archive = await exportArchive(dependencies, order, new AbortController().signal)
   const output = createWriteStream(OUTPUT)
   await pipeline(readArchive(archive.plan, blobs), output)
   const bytes = output.bytesWritten

@@ -1,9 +1,9 @@
 import type {
   Batch,
   Discussions,
-  Facts,
   FoundChanges,
   Group,
+  RecordsOfGroup,
   StoredGroups,
 } from '../../../src/sources/discussions.ts'
 import type { RepositoryName } from '../../../src/sources/source.ts'
@@ -48,10 +48,10 @@ export class MemoryDiscussionStore implements StoredGroups {
     return count
   }
 
-  /** Returns all facts of a kind, from all groups. */
-  facts<K extends keyof Facts>(kind: K): NonNullable<Facts[K]>[number][] {
+  /** Returns all records of a kind, from all groups. */
+  records<K extends keyof RecordsOfGroup>(kind: K): NonNullable<RecordsOfGroup[K]>[number][] {
     return [...this.groups.values()].flatMap(
-      ({ facts }) => [...(facts[kind] ?? [])] as NonNullable<Facts[K]>[number][],
+      ({ records }) => [...(records[kind] ?? [])] as NonNullable<RecordsOfGroup[K]>[number][],
     )
   }
 
@@ -59,6 +59,6 @@ export class MemoryDiscussionStore implements StoredGroups {
   snapshot(): unknown {
     return [...this.groups.values()]
       .sort((a, b) => (a.key < b.key ? -1 : 1))
-      .map(({ key, version, facts, files }) => ({ key, version, facts, files }))
+      .map(({ key, version, records, files }) => ({ key, version, records, files }))
   }
 }

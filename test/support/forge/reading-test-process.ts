@@ -34,6 +34,6 @@ for await (const batch of changes.batches()) {
   process.stdout.write(`${batch.progress.read}/${batch.progress.total}\n`)
 }
 const megabytes = Math.round(process.resourceUsage().maxRSS / 1024)
-const { stamp } = reading ?? { stamp: '' }
-process.stdout.write(`${JSON.stringify({ stamp, megabytes, requests })}\n`)
+const { changeToken } = reading ?? { changeToken: '' }
+process.stdout.write(`${JSON.stringify({ changeToken, megabytes, requests })}\n`)
 await database.close()

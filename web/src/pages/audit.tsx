@@ -1,5 +1,5 @@
-import { AuditLog } from '../parts/audit-log.tsx'
-import { PageHead } from '../parts/page-head.tsx'
+import { AuditLog } from '../components/audit-log.tsx'
+import { PageHead } from '../components/page-head.tsx'
 import { useLinks } from '../session.tsx'
 
 /** Who did what on the whole service, for site admins. */

@@ -1,21 +1,26 @@
 import { Banner } from '@primer/react'
 import { useCallback, useState } from 'react'
 import { archiveName } from '../../../src/lib/archive-name.ts'
+import { announce } from '../components/announcements.tsx'
+import { CopyCurl, curl } from '../components/copy-curl.tsx'
+import { Loading } from '../components/loading.tsx'
+import { MigrationActions } from '../components/migration-actions.tsx'
+import { NextSteps } from '../components/migration-next-steps.tsx'
+import { NotifyButton, notify } from '../components/migration-notify.tsx'
+import { MigrationOutcome } from '../components/migration-outcome.tsx'
+import {
+  type ShownState,
+  StateLabel,
+  shownState,
+  stateWord,
+} from '../components/migration-state.tsx'
+import { MigrationTotals } from '../components/migration-totals.tsx'
+import { Moment } from '../components/moment.tsx'
+import { PageHead } from '../components/page-head.tsx'
+import { Problem } from '../components/problem.tsx'
+import { RepositoryList } from '../components/repository-list.tsx'
 import type { Failure } from '../failure.ts'
 import { type Connection, useProgress } from '../follow-progress.ts'
-import { announce } from '../parts/announcements.tsx'
-import { CopyCurl, curl } from '../parts/copy-curl.tsx'
-import { Loading } from '../parts/loading.tsx'
-import { MigrationActions } from '../parts/migration-actions.tsx'
-import { NextSteps } from '../parts/migration-next-steps.tsx'
-import { NotifyButton, notify } from '../parts/migration-notify.tsx'
-import { MigrationOutcome } from '../parts/migration-outcome.tsx'
-import { type ShownState, StateLabel, shownState, stateWord } from '../parts/migration-state.tsx'
-import { MigrationTotals } from '../parts/migration-totals.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { PageHead } from '../parts/page-head.tsx'
-import { Problem } from '../parts/problem.tsx'
-import { RepositoryList } from '../parts/repository-list.tsx'
 import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
@@ -94,7 +99,7 @@ export default function MigrationPage({ id }: { id: number }) {
           />
         </div>
       )}
-      <div className={styles.parts}>
+      <div className={styles.sections}>
         {/* Before the summary has ended too, nothing is known of the archive. */}
         {(progress.state !== 'exported' || !isUnfinished(known.state)) && (
           <MigrationOutcome migration={migration} progress={progress} />

@@ -1,7 +1,7 @@
 import { useState } from 'react'
-import { announce } from '../parts/announcements.tsx'
-import { PageHead } from '../parts/page-head.tsx'
-import { WebhookForm, type WebhookSettings } from '../parts/webhook-form.tsx'
+import { announce } from '../components/announcements.tsx'
+import { PageHead } from '../components/page-head.tsx'
+import { WebhookForm, type WebhookSettings } from '../components/webhook-form.tsx'
 import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 

@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react'
 import { anonymousApi } from '../api.ts'
-import { Loading } from '../parts/loading.tsx'
-import { PageHead, SignInLink } from '../parts/page-head.tsx'
-import { RepositoryAbout, VisibilityLabel } from '../parts/repository-about.tsx'
+import { Loading } from '../components/loading.tsx'
+import { PageHead, SignInLink } from '../components/page-head.tsx'
+import { RepositoryAbout, VisibilityLabel } from '../components/repository-about.tsx'
 import { useResource } from '../use-resource.ts'
 import type { FullRepository } from '../wire.ts'
 import styles from './repository.module.css'
@@ -31,7 +31,7 @@ export default function PublicRepositoryPage({ owner, name, otherwise }: PublicR
         mark={<VisibilityLabel repository={repository} />}
         about={repository.description || 'No description.'}
       />
-      <div className={styles.parts}>
+      <div className={styles.sections}>
         <RepositoryAbout api={anonymousApi} repository={repository} />
       </div>
     </>

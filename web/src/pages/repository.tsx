@@ -1,14 +1,14 @@
 import { PlusIcon } from '@primer/octicons-react'
 import { Banner, Button } from '@primer/react'
-import { Box } from '../parts/box.tsx'
-import { CopyCurl, curl } from '../parts/copy-curl.tsx'
-import { Loading, LoadingRows } from '../parts/loading.tsx'
-import { MigrationRow } from '../parts/migration-row.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { OutOfDate } from '../parts/out-of-date.tsx'
-import { PageHead } from '../parts/page-head.tsx'
-import { Problem } from '../parts/problem.tsx'
-import { RepositoryAbout, VisibilityLabel } from '../parts/repository-about.tsx'
+import { Box } from '../components/box.tsx'
+import { CopyCurl, curl } from '../components/copy-curl.tsx'
+import { Loading, LoadingRows } from '../components/loading.tsx'
+import { MigrationRow } from '../components/migration-row.tsx'
+import { Moment } from '../components/moment.tsx'
+import { OutOfDate } from '../components/out-of-date.tsx'
+import { PageHead } from '../components/page-head.tsx'
+import { Problem } from '../components/problem.tsx'
+import { RepositoryAbout, VisibilityLabel } from '../components/repository-about.tsx'
 import { goTo, linksOf } from '../routes.ts'
 import { OrganizationContext, useSession, useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
@@ -70,7 +70,7 @@ export default function RepositoryPage({ owner, name }: { owner: string; name: s
         }
       />
       {failure && <OutOfDate failure={failure} />}
-      <div className={styles.parts}>
+      <div className={styles.sections}>
         <LockNotice fullName={fullName} />
         <RepositoryAbout api={api} repository={repository} />
         <MigrationsOfRepository fullName={fullName} org={org} />

@@ -1,22 +1,22 @@
-import { announce } from '../parts/announcements.tsx'
-import { ConfirmedAction } from '../parts/confirmed-action.tsx'
-import { Loading } from '../parts/loading.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { OutOfDate, outOfDate } from '../parts/out-of-date.tsx'
-import { PageHead } from '../parts/page-head.tsx'
-import { Problem } from '../parts/problem.tsx'
-import styles from '../parts/schedule.module.css'
-import { ScheduleActions } from '../parts/schedule-actions.tsx'
-import { ScheduleForm } from '../parts/schedule-form.tsx'
+import { announce } from '../components/announcements.tsx'
+import { ConfirmedAction } from '../components/confirmed-action.tsx'
+import { Loading } from '../components/loading.tsx'
+import { Moment } from '../components/moment.tsx'
+import { OutOfDate, outOfDate } from '../components/out-of-date.tsx'
+import { PageHead } from '../components/page-head.tsx'
+import { Problem } from '../components/problem.tsx'
+import styles from '../components/schedule.module.css'
+import { ScheduleActions } from '../components/schedule-actions.tsx'
+import { ScheduleForm } from '../components/schedule-form.tsx'
 import {
   describeRepositories,
   formatNames,
   PausedLabel,
-  ScheduleFacts,
-} from '../parts/schedule-row.tsx'
-import { RunResult } from '../parts/schedule-run.tsx'
-import { asSent, settingsOf } from '../parts/schedule-settings.ts'
-import { Table } from '../parts/table.tsx'
+  ScheduleDetails,
+} from '../components/schedule-row.tsx'
+import { RunResult } from '../components/schedule-run.tsx'
+import { asSent, settingsOf } from '../components/schedule-settings.ts'
+import { Table } from '../components/table.tsx'
 import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import { useDraft } from '../use-draft.ts'
@@ -56,8 +56,8 @@ export default function SchedulePage({ id }: { id: number }) {
         }
       />
       {failure && <OutOfDate failure={failure} />}
-      <div className={styles.parts}>
-        <ScheduleFacts schedule={schedule} />
+      <div className={styles.sections}>
+        <ScheduleDetails schedule={schedule} />
         <ProtectedArchives schedule={schedule} onDone={refresh} />
         <Runs id={id} />
         <Settings schedule={schedule} onSaved={set} />

@@ -1,11 +1,11 @@
 import { Button, SegmentedControl } from '@primer/react'
 import { useState } from 'react'
-import { Loading } from '../parts/loading.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { OutOfDate } from '../parts/out-of-date.tsx'
-import { PageHead } from '../parts/page-head.tsx'
-import { Problem } from '../parts/problem.tsx'
-import { ServiceFigures } from '../parts/service-figures.tsx'
+import { Loading } from '../components/loading.tsx'
+import { Moment } from '../components/moment.tsx'
+import { OutOfDate } from '../components/out-of-date.tsx'
+import { PageHead } from '../components/page-head.tsx'
+import { Problem } from '../components/problem.tsx'
+import { ServiceFigures } from '../components/service-figures.tsx'
 import {
   Archives,
   Checks,
@@ -15,8 +15,8 @@ import {
   Running,
   Tokens,
   Workers,
-} from '../parts/service-tables.tsx'
-import { ThroughputPlots } from '../parts/throughput-plots.tsx'
+} from '../components/service-tables.tsx'
+import { ThroughputPlots } from '../components/throughput-plots.tsx'
 import { useFilters } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
@@ -76,7 +76,7 @@ export default function ServicePage() {
         }
       />
       {failure && <OutOfDate failure={failure} />}
-      <div className={styles.parts}>
+      <div className={styles.sections}>
         <ServiceFigures service={now} />
         <ThroughputPlots throughput={now.throughput} />
         <Running running={now.running} onDone={refresh} />

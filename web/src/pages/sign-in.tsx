@@ -1,7 +1,7 @@
 import { Banner, Button, FormControl, LinkButton, TextInput } from '@primer/react'
 import { type FormEvent, useEffect, useState } from 'react'
 import { readRoot } from '../api.ts'
-import { Mark } from '../parts/mark.tsx'
+import { Mark } from '../components/mark.tsx'
 import { type SignedOutReason, useSession } from '../session.tsx'
 import type { Root } from '../wire.ts'
 import styles from './sign-in.module.css'

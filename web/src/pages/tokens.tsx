@@ -1,19 +1,19 @@
 import { CheckIcon, CopyIcon } from '@primer/octicons-react'
 import { Banner, Button, Checkbox, FormControl, Select, TextInput } from '@primer/react'
 import { type FormEvent, useState } from 'react'
+import { announce } from '../components/announcements.tsx'
+import { AuditLog } from '../components/audit-log.tsx'
+import { Box } from '../components/box.tsx'
+import { ConfirmedAction } from '../components/confirmed-action.tsx'
+import { LoadingRows } from '../components/loading.tsx'
+import { Moment } from '../components/moment.tsx'
+import { OutOfDate } from '../components/out-of-date.tsx'
+import { PageHead } from '../components/page-head.tsx'
+import { Problem } from '../components/problem.tsx'
+import { formatLimits, LastUse } from '../components/service-tables.tsx'
+import { Table } from '../components/table.tsx'
+import styles from '../components/webhook.module.css'
 import { copyText } from '../copy-text.ts'
-import { announce } from '../parts/announcements.tsx'
-import { AuditLog } from '../parts/audit-log.tsx'
-import { Box } from '../parts/box.tsx'
-import { ConfirmedAction } from '../parts/confirmed-action.tsx'
-import { LoadingRows } from '../parts/loading.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { OutOfDate } from '../parts/out-of-date.tsx'
-import { PageHead } from '../parts/page-head.tsx'
-import { Problem } from '../parts/problem.tsx'
-import { formatLimits, LastUse } from '../parts/service-tables.tsx'
-import { Table } from '../parts/table.tsx'
-import styles from '../parts/webhook.module.css'
 import { formatCount } from '../quantities.ts'
 import { useFilters } from '../routes.ts'
 import { useSession, useSignedIn } from '../session.tsx'
@@ -56,7 +56,7 @@ export default function TokensPage() {
         }
       />
       {failure && response && <OutOfDate failure={failure} />}
-      <div className={styles.parts}>
+      <div className={styles.sections}>
         {created && (
           <Created key={created.id} token={created} onDone={() => setCreated(undefined)} />
         )}

@@ -1,14 +1,14 @@
 import { Banner, Button } from '@primer/react'
 import { useState } from 'react'
-import { announce } from '../parts/announcements.tsx'
-import { ConfirmedAction } from '../parts/confirmed-action.tsx'
-import { Loading } from '../parts/loading.tsx'
-import { OutOfDate } from '../parts/out-of-date.tsx'
-import { PageHead } from '../parts/page-head.tsx'
-import { Problem } from '../parts/problem.tsx'
-import styles from '../parts/webhook.module.css'
-import { WebhookDeliveries } from '../parts/webhook-deliveries.tsx'
-import { WebhookForm, type WebhookSettings } from '../parts/webhook-form.tsx'
+import { announce } from '../components/announcements.tsx'
+import { ConfirmedAction } from '../components/confirmed-action.tsx'
+import { Loading } from '../components/loading.tsx'
+import { OutOfDate } from '../components/out-of-date.tsx'
+import { PageHead } from '../components/page-head.tsx'
+import { Problem } from '../components/problem.tsx'
+import styles from '../components/webhook.module.css'
+import { WebhookDeliveries } from '../components/webhook-deliveries.tsx'
+import { WebhookForm, type WebhookSettings } from '../components/webhook-form.tsx'
 import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAction } from '../use-action.ts'
@@ -51,7 +51,7 @@ export default function WebhookPage({ id }: { id: number }) {
           />
         </div>
       )}
-      <div className={styles.parts}>
+      <div className={styles.sections}>
         <WebhookDeliveries id={id} pings={pingCount} />
         <Settings webhook={webhook} onSaved={set} />
       </div>

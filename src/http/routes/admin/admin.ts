@@ -29,7 +29,7 @@ import { sendIfNotModified, sendJson } from '../../middleware/json-response.ts'
 import { actorOf, requireId, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import { summaryJson } from '../../rendering/migration-json.ts'
 import { tokenJson } from '../../rendering/token-json.ts'
-import type { ApiParts, ServerParts } from '../../server-parts.ts'
+import type { ApiDependencies, ServerDependencies } from '../../server-dependencies.ts'
 import { serviceStateJson } from './service-state-json.ts'
 
 const SITE_ADMIN_ONLY = `The response is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`
@@ -82,7 +82,9 @@ const routes = openapi.routes('Operator')({
     summary: 'Read some repositories of the host again',
     description: `For a hook of the host, after a push to a repository, or after it was created, renamed or deleted. ${SITE_ADMIN_ONLY}`,
     body: wire.syncRequestSchema,
-    responses: { 200: openapi.recordResponse('The catalogue is up to date.', 'sync-report') },
+    responses: {
+      200: openapi.recordResponse('The repository index is up to date.', 'sync-report'),
+    },
   },
   'admin/get-service-state': {
     summary: 'Get the state of the whole service',
@@ -96,19 +98,23 @@ const routes = openapi.routes('Operator')({
 })
 
 /** Operations on the migrations, locks and tokens of all accounts; 404 for callers who are not site admins. */
-export function addAdminRoutes(app: FastifyInstance, parts: ApiParts, logins: FailedLogins): void {
+export function addAdminRoutes(
+  app: FastifyInstance,
+  dependencies: ApiDependencies,
+  logins: FailedLogins,
+): void {
   app.register(async (admin) => {
     admin.addHook('onRequest', (request) => requireSiteAdmin(logins, request))
-    addServiceState(admin, parts)
-    addMigrations(admin, parts)
-    addLocksAndTokens(admin, parts)
-    addSync(admin, parts)
+    addServiceState(admin, dependencies)
+    addMigrations(admin, dependencies)
+    addLocksAndTokens(admin, dependencies)
+    addSync(admin, dependencies)
   })
 }
 
-function addServiceState(app: FastifyInstance, parts: ServerParts): void {
-  const { db, blobs, now, version } = parts
-  const readStorageUse = createStorageUseReader(parts)
+function addServiceState(app: FastifyInstance, dependencies: ServerDependencies): void {
+  const { db, blobs, now, version } = dependencies
+  const readStorageUse = createStorageUseReader(dependencies)
 
   async function readStorage() {
     const [use, scratchBytes, freeBytes] = await Promise.all([
@@ -124,7 +130,10 @@ function addServiceState(app: FastifyInstance, parts: ServerParts): void {
     const period = throughputPeriods.find((each) => each === (query.period ?? 'hour'))
     if (!period)
       throw new InvalidRequest([{ resource: 'Service', field: 'period', code: 'invalid' }])
-    const [state, storage] = await Promise.all([readServiceState(parts, period), readStorage()])
+    const [state, storage] = await Promise.all([
+      readServiceState(dependencies, period),
+      readStorage(),
+    ])
     const body = serviceStateJson(state, storage, version)
     // These fields change all the time, so the ETag does not cover them.
     const stable = {
@@ -139,16 +148,16 @@ function addServiceState(app: FastifyInstance, parts: ServerParts): void {
 
 type ById = { Params: { migration_id: string } }
 
-function addMigrations(app: FastifyInstance, parts: ApiParts): void {
-  const { db } = parts
+function addMigrations(app: FastifyInstance, dependencies: ApiDependencies): void {
+  const { db } = dependencies
   const path = '/admin/migrations/:migration_id'
   const migrationInPath = (request: FastifyRequest<ById>) =>
     migrationById(db, requireId(request.params.migration_id))
 
   app.post<ById>(`${path}/cancel`, routes['admin/cancel-migration'], async (request, reply) => {
     const migration = await migrationInPath(request)
-    await audited(parts, actorOf(request), (record) =>
-      cancelMigration(parts, migration, (tx) =>
+    await audited(dependencies, actorOf(request), (record) =>
+      cancelMigration(dependencies, migration, (tx) =>
         record(tx, 'admin.migration.cancel', aboutMigration(migration)),
       ),
     )
@@ -160,11 +169,15 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
     const migration = await migrationInPath(request)
     const owner = (await migrationOwner(db, migration.id))!
     const scope = { owner, by: requireViewer(request).account }
-    const signal = await parts.startLimit.begin(request, reply)
+    const signal = await dependencies.startLimit.begin(request, reply)
     const { allow_partial: allowPartial = false } = request.body
-    const { id } = await audited(parts, actorOf(request), (record) =>
-      retryMigration({ ...parts, signal }, scope, migration, { allowPartial }, (tx, started) =>
-        record(tx, 'admin.migration.retry', aboutMigration(started)),
+    const { id } = await audited(dependencies, actorOf(request), (record) =>
+      retryMigration(
+        { ...dependencies, signal },
+        scope,
+        migration,
+        { allowPartial },
+        (tx, started) => record(tx, 'admin.migration.retry', aboutMigration(started)),
       ),
     )
     return sendJson(reply.code(201), summaryJson((await summaryById(db, id))!))
@@ -172,8 +185,8 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
 
   app.delete<ById>(`${path}/archive`, routes['admin/delete-archive'], async (request, reply) => {
     const migration = await migrationInPath(request)
-    await audited(parts, actorOf(request), (record) =>
-      deleteArchive(parts, migration, migration.id, (tx) =>
+    await audited(dependencies, actorOf(request), (record) =>
+      deleteArchive(dependencies, migration, migration.id, (tx) =>
         record(tx, 'admin.migration.delete_archive', aboutMigration(migration)),
       ),
     )
@@ -181,15 +194,15 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
   })
 }
 
-function addLocksAndTokens(app: FastifyInstance, parts: ApiParts): void {
+function addLocksAndTokens(app: FastifyInstance, dependencies: ApiDependencies): void {
   type Lock = { Params: { owner: string; name: string } }
   const releaseLock = routes['admin/release-lock']
   app.delete<Lock>('/admin/locks/:owner/:name', releaseLock, async (request, reply) => {
     const { owner, name } = request.params
     const repository = `${owner}/${name}`
     if (!isFullName(repository)) throw new NotFound()
-    await audited(parts, actorOf(request), (record) =>
-      releaseAnyLock(parts, { owner, name }, async (tx) =>
+    await audited(dependencies, actorOf(request), (record) =>
+      releaseAnyLock(dependencies, { owner, name }, async (tx) =>
         record(tx, 'admin.lock.release', {
           subject: `repository ${repository}`,
           owner: await findAccount(tx, owner),
@@ -202,7 +215,7 @@ function addLocksAndTokens(app: FastifyInstance, parts: ApiParts): void {
 
   app.get('/admin/tokens', routes['admin/list-tokens'], async (request, reply) => {
     const viewer = requireViewer(request)
-    const tokens = await listTokens(parts.db)
+    const tokens = await listTokens(dependencies.db)
     const body = tokens.map((each) => tokenJson(each, viewer))
     return sendJson(reply, body)
   })
@@ -211,8 +224,8 @@ function addLocksAndTokens(app: FastifyInstance, parts: ApiParts): void {
   const revokeOptions = routes['admin/revoke-token']
   app.delete<Token>('/admin/tokens/:token_id', revokeOptions, async (request, reply) => {
     const id = requireId(request.params.token_id)
-    await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
-      const owner = await revokeToken(tx, id, parts.now())
+    await inAuditedTransaction(dependencies, actorOf(request), async (tx, record) => {
+      const owner = await revokeToken(tx, id, dependencies.now())
       if (!owner) throw new NotFound()
       const about = { subject: `token ${id}`, owner, details: { revoked: id } }
       await record(tx, 'admin.token.revoke', about)
@@ -224,21 +237,21 @@ function addLocksAndTokens(app: FastifyInstance, parts: ApiParts): void {
 /** An entry of the audit log names at most so many repositories. */
 const MAX_RECORDED_NAMES = 20
 
-function addSync(app: FastifyInstance, parts: ApiParts): void {
+function addSync(app: FastifyInstance, dependencies: ApiDependencies): void {
   type Sync = { Body: wire.SyncRequest }
   app.post<Sync>('/admin/sync', routes['admin/sync-repositories'], async (request, reply) => {
-    const { source } = parts
+    const { source } = dependencies
     if (!source) throw new InvalidRequest([{ code: 'custom', message: 'No repositories are set.' }])
     const names = request.body.repositories
     refuseRepositories(names, (name) => !isFullName(name), 'invalid')
-    const signal = await parts.startLimit.begin(request, reply)
+    const signal = await dependencies.startLimit.begin(request, reply)
     const actor = actorOf(request)
     const details = { repositories: names.slice(0, MAX_RECORDED_NAMES), count: names.length }
-    await inAuditedTransaction(parts, actor, (tx, record) =>
+    await inAuditedTransaction(dependencies, actor, (tx, record) =>
       record(tx, 'catalogue.sync', { details }),
     )
     const report = await syncRepositories(
-      { ...parts, source, signal, actor },
+      { ...dependencies, source, signal, actor },
       names.flatMap((each) => parseFullName(each) ?? []),
     )
     const missing = new Set(report.refused.map(({ path }) => nameKey(path)))

@@ -26,7 +26,7 @@ async function scene(t: TestContext, engine: Engine) {
   const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
     ...{ db, now, log, queue: embeddedQueue({ db }), maxTokens: 9, trustedProxies: ['127.0.0.1'] },
     authenticator: createAuthenticator({ db, now }),
-    isCatalogueRead: () => true,
+    isIndexRead: () => true,
     isWebhookAllowed: () => true,
   })
   const alice = await ensureAccount(db, 'alice', AT)

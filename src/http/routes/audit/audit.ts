@@ -16,7 +16,7 @@ import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parseCursor, parsePaging, setNextLink } from '../../middleware/pagination.ts'
 import { requireViewer, type WithQuery } from '../../middleware/request.ts'
 import { utcTimestamp } from '../../rendering/rendering.ts'
-import type { ServerParts } from '../../server-parts.ts'
+import type { ServerDependencies } from '../../server-dependencies.ts'
 
 const LINES = 'application/x-ndjson'
 
@@ -55,7 +55,7 @@ type ListRequest = FastifyRequest<WithQuery>
 /** Adds the audit log: all of it for site admins, and the part of their own account for everybody. */
 export function addAuditRoutes(
   app: FastifyInstance,
-  { db, rendering }: ServerParts,
+  { db, rendering }: ServerDependencies,
   logins: FailedLogins,
 ): void {
   async function send(request: ListRequest, reply: FastifyReply, account?: Account) {

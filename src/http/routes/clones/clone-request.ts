@@ -5,7 +5,7 @@ import { findViewerByTokenId } from '../../../accounts/token-store.ts'
 import type { Db } from '../../../db/database.ts'
 import { GitFailed } from '../../../git/git-process.ts'
 import { isName } from '../../../lib/names.ts'
-import { RECENT } from '../../../repositories/refresh-rights.ts'
+import { RECENT } from '../../../repositories/refresh-permissions.ts'
 import type { VisibleRepository } from '../../../repositories/visible-repository.ts'
 import { findVisibleRepository } from '../../../repositories/visible-repository.ts'
 import type { RepositoryName, Source } from '../../../sources/source.ts'
@@ -20,12 +20,12 @@ import { callerKey } from '../../middleware/request.ts'
 import type { ReadBody } from '../../middleware/request-bodies.ts'
 import type { ClientReader, OutcomeCounter } from '../../middleware/response-stream.ts'
 import { ClientDisconnected, watchClient } from '../../middleware/response-stream.ts'
-import type { Guards, ServerParts } from '../../server-parts.ts'
+import type { Guards, ServerDependencies } from '../../server-dependencies.ts'
 
 const repositoryNotFound = () => new httpErrors.HttpError(404, 'Repository not found.')
 
-export interface CloneParts
-  extends Pick<ServerParts, 'db' | 'log' | 'now' | 'rights' | 'rendering'>,
+export interface CloneDependencies
+  extends Pick<ServerDependencies, 'db' | 'log' | 'now' | 'permissionsRefresher' | 'rendering'>,
     Pick<Guards, 'limit' | 'logins' | 'forwarding'> {
   /** Undefined if this process has no access to the repositories, or serves no clones. */
   source: Source | undefined
@@ -47,28 +47,31 @@ export type ReadableRepository = { repository: RepositoryName; isWiki: boolean }
 
 /** Identifies the caller, counts the request against the rate limit unless `isCounted` is false, and finds the repository. */
 export async function findReadable(
-  parts: CloneParts,
+  dependencies: CloneDependencies,
   request: FastifyRequest<CloneRequest>,
   reply: FastifyReply,
   { isCounted = true } = {},
 ): Promise<ReadableRepository> {
-  const { viewer, visible, isWiki } = await findRequested(parts, request)
+  const { viewer, visible, isWiki } = await findRequested(dependencies, request)
   request.viewer = viewer
-  if (isCounted && viewer) await parts.limit.count({ viewer, ip: request.ip }, reply)
-  else if (isCounted && visible) await parts.limit.countAddress(request.ip, reply)
+  if (isCounted && viewer) await dependencies.limit.count({ viewer, ip: request.ip }, reply)
+  else if (isCounted && visible) await dependencies.limit.countAddress(request.ip, reply)
   // Without a token, a private repository and a missing one get the same response.
   if (!visible) throw viewer ? repositoryNotFound() : httpErrors.requiresAuthentication()
   const { owner, name } = visible.entry
   return { repository: { owner: owner.login, name }, isWiki }
 }
 
-async function findRequested(parts: CloneParts, request: FastifyRequest<CloneRequest>) {
-  const { db, rights, logins } = parts
-  const { viewer, onlyId } = await identify(parts, request)
+async function findRequested(
+  dependencies: CloneDependencies,
+  request: FastifyRequest<CloneRequest>,
+) {
+  const { db, permissionsRefresher, logins } = dependencies
+  const { viewer, onlyId } = await identify(dependencies, request)
   let { visible, isWiki } = await findCloned(db, null, request.params)
   // For a public repository, the forge is not asked for permissions.
   if (!visible && viewer) {
-    await rights?.refresh(viewer.account, RECENT)
+    await permissionsRefresher?.refresh(viewer.account, RECENT)
     ;({ visible, isWiki } = await findCloned(db, viewer, request.params))
   }
   // A clone token for another repository is an invalid credential.
@@ -92,7 +95,7 @@ async function findCloned(
 
 /** Returns the caller, or null without credentials. A clone token is valid only for the repository with the id `onlyId`. */
 async function identify(
-  { db, tokens, logins, now }: CloneParts,
+  { db, tokens, logins, now }: CloneDependencies,
   request: FastifyRequest,
 ): Promise<{ viewer: Viewer | null; onlyId?: number }> {
   const credentials = readCredentials(request)
@@ -120,13 +123,13 @@ export interface Serving {
 
 /** Calls `work` to send the response to one request of a git client, and counts the outcome. */
 export async function serveCounted(
-  parts: CloneParts,
+  dependencies: CloneDependencies,
   request: FastifyRequest,
   reply: FastifyReply,
   { owner, name }: RepositoryName,
   work: (serving: Serving) => Promise<void>,
 ): Promise<FastifyReply> {
-  const { source, slots, admission, outcomes, log } = parts
+  const { source, slots, admission, outcomes, log } = dependencies
   const logFields = { id: request.id, repository: `${owner}/${name}` }
   if (!source) {
     log.info(

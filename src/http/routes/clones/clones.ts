@@ -3,7 +3,12 @@ import type { Write } from '../../../archive/copy-archive.ts'
 import type { FetchRequest } from '../../../sources/source.ts'
 import { HttpError } from '../../middleware/http-errors.ts'
 import type { ReceivedBody } from '../../middleware/request-bodies.ts'
-import type { CloneParts, CloneRequest, ReadableRepository, Serving } from './clone-request.ts'
+import type {
+  CloneDependencies,
+  CloneRequest,
+  ReadableRepository,
+  Serving,
+} from './clone-request.ts'
 import { findReadable, gitErrorHandler, serveCounted } from './clone-request.ts'
 import { addLfsRoutes } from './lfs.ts'
 
@@ -30,18 +35,18 @@ const NO_CACHE = {
  * Serves `git clone`, `fetch` and `ls-remote` by git's smart HTTP protocol, and downloads of LFS objects, at `OWNER/NAME.git` or
  * without `.git`.
  */
-export function addCloneRoutes(app: FastifyInstance, parts: CloneParts): void {
+export function addCloneRoutes(app: FastifyInstance, dependencies: CloneDependencies): void {
   app.register(async (git) => {
-    git.setErrorHandler(gitErrorHandler(parts.log))
+    git.setErrorHandler(gitErrorHandler(dependencies.log))
     git.removeAllContentTypeParsers()
     // The routes read the body themselves, each with its own limit.
     git.addContentTypeParser('*', (_request, _payload, done) => done(null))
     git.addHook('onRequest', async (request, reply) => {
       reply.headers(NO_CACHE).header('x-request-id', request.id)
-      parts.forwarding.check(request)
+      dependencies.forwarding.check(request)
     })
-    addRoutes(git, parts)
-    git.register(async (lfs) => addLfsRoutes(lfs, parts))
+    addRoutes(git, dependencies)
+    git.register(async (lfs) => addLfsRoutes(lfs, dependencies))
   })
 }
 
@@ -52,7 +57,7 @@ const CLONE_BODY = {
   acceptsGzip: true,
 }
 
-function addRoutes(git: FastifyInstance, parts: CloneParts): void {
+function addRoutes(git: FastifyInstance, dependencies: CloneDependencies): void {
   git.get<CloneRequest>(
     '/:owner/:name/info/refs',
     { exposeHeadRoute: false },
@@ -67,7 +72,7 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
   git.post<CloneRequest>('/:owner/:name/git-upload-pack', async (request, reply) => {
     const type = request.headers['content-type']?.trim().toLowerCase()
     if (type !== 'application/x-git-upload-pack-request') throw notUploadPackRequest()
-    return serve(request, reply, () => parts.readBody(request, CLONE_BODY))
+    return serve(request, reply, () => dependencies.readBody(request, CLONE_BODY))
   })
 
   git.post('/:owner/:name/git-receive-pack', async () => {
@@ -81,8 +86,8 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
     read?: () => Promise<ReceivedBody>,
   ): Promise<FastifyReply> {
     const phase = read ? 'request' : 'advertisement'
-    const readable = await findReadable(parts, request, reply)
-    return serveCounted(parts, request, reply, readable.repository, async (serving) => {
+    const readable = await findReadable(dependencies, request, reply)
+    return serveCounted(dependencies, request, reply, readable.repository, async (serving) => {
       const body = await read?.()
       try {
         await serving.withSlot(async () => {

@@ -8,7 +8,12 @@ import type { LfsObject, LfsPointer } from '../../../sources/snapshot.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
 import { requestedRange, setRangeHeaders } from '../../middleware/byte-ranges.ts'
 import { bodyTooLarge, HttpError, unparsableBody } from '../../middleware/http-errors.ts'
-import type { CloneParts, CloneRequest, ReadableRepository, Serving } from './clone-request.ts'
+import type {
+  CloneDependencies,
+  CloneRequest,
+  ReadableRepository,
+  Serving,
+} from './clone-request.ts'
 import { findReadable, gitErrorHandler, LFS_TYPE, serveCounted } from './clone-request.ts'
 
 type ObjectRequest = CloneRequest & { Params: CloneRequest['Params'] & { oid: string } }
@@ -19,19 +24,19 @@ const MAX_OBJECTS = 1000
 const BATCH_BODY = { maxBytes: 1024 * 1024, tooLarge: bodyTooLarge }
 
 /** Serves downloads for git-lfs: the batch API with the transfer `basic`, and the objects. */
-export function addLfsRoutes(lfs: FastifyInstance, parts: CloneParts): void {
-  lfs.setErrorHandler(gitErrorHandler(parts.log, { isLfs: true }))
+export function addLfsRoutes(lfs: FastifyInstance, dependencies: CloneDependencies): void {
+  lfs.setErrorHandler(gitErrorHandler(dependencies.log, { isLfs: true }))
 
   lfs.post<CloneRequest>('/:owner/:name/info/lfs/objects/batch', async (request, reply) => {
     requireLfsTypes(request)
-    const readable = await findReadable(parts, request, reply)
-    return serveCounted(parts, request, reply, readable.repository, async (serving) => {
-      const wanted = await readBatch(parts, request)
+    const readable = await findReadable(dependencies, request, reply)
+    return serveCounted(dependencies, request, reply, readable.repository, async (serving) => {
+      const wanted = await readBatch(dependencies, request)
       const found = await findObjects(serving, readable, new Set(wanted.map(({ oid }) => oid)))
       const sizes = new Map(found.map(({ oid, size }) => [oid, size]))
       const { owner, name } = readable.repository
       const path = `${owner}/${name}${readable.isWiki ? '.wiki' : ''}.git/info/lfs/objects`
-      const address = `${parts.rendering.addresses.api}/${path}`
+      const address = `${dependencies.rendering.addresses.api}/${path}`
       // A caller without a token reads a public repository, whose links need no credentials.
       const isPublic = request.viewer === null
       const objects = wanted.map((object) => ({
@@ -49,10 +54,10 @@ export function addLfsRoutes(lfs: FastifyInstance, parts: CloneParts): void {
     { exposeHeadRoute: false },
     async (request, reply) => {
       // Objects do not count against the rate limit, because a clone may need more than the limit. Their batches do.
-      const readable = await findReadable(parts, request, reply, { isCounted: false })
+      const readable = await findReadable(dependencies, request, reply, { isCounted: false })
       const { oid } = request.params
       if (!OID.test(oid)) throw objectNotFound()
-      return serveCounted(parts, request, reply, readable.repository, async (serving) => {
+      return serveCounted(dependencies, request, reply, readable.repository, async (serving) => {
         const [object] = await findObjects(serving, readable, new Set([oid]))
         if (!object) throw objectNotFound()
         const file = { etag: `"${oid}"`, length: object.size }
@@ -100,7 +105,10 @@ function requireLfsTypes({ headers }: FastifyRequest): void {
 }
 
 /** Returns the requested objects without duplicates. Throws HttpError unless the request is a valid download. */
-async function readBatch({ readBody }: CloneParts, request: FastifyRequest): Promise<LfsPointer[]> {
+async function readBatch(
+  { readBody }: CloneDependencies,
+  request: FastifyRequest,
+): Promise<LfsPointer[]> {
   const received = await readBody(request, BATCH_BODY)
   let batch: Record<string, unknown>
   try {

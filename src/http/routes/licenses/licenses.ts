@@ -6,7 +6,7 @@ import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import { requireFound, type WithQuery } from '../../middleware/request.ts'
 import { COMMON_LICENSES, licenseJson, licenseTextJson } from '../../rendering/license-json.ts'
-import type { ServerParts } from '../../server-parts.ts'
+import type { ServerDependencies } from '../../server-dependencies.ts'
 
 const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
   'licenses/get-all-commonly-used': {
@@ -24,7 +24,7 @@ const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
 })
 
 /** Adds the target of the `url` of every licence, with its text from the SPDX list. */
-export function addLicenseRoutes(app: FastifyInstance, { rendering }: ServerParts): void {
+export function addLicenseRoutes(app: FastifyInstance, { rendering }: ServerDependencies): void {
   const { addresses } = rendering
   const idOf = new Map(Object.keys(spdx).map((id) => [id.toLowerCase(), id]))
 

@@ -26,7 +26,7 @@ import { ClientDisconnected, watchClient } from '../../middleware/response-strea
 
 export const ARCHIVE_TYPE = 'application/x-gzip'
 
-export interface DownloadParts {
+export interface DownloadDependencies {
   db: Db
   blobs: BlobStore
   links: ArchiveLinks
@@ -79,9 +79,12 @@ const routes = openapi.routes('Archives')({
 })
 
 /** Sends the bytes of an archive from its segments. The signed link is the credential, so no token is needed. */
-export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadParts): void {
-  const { db, links, cors, admission, now } = parts
-  const recordDownload = downloadRecorder(parts)
+export function addArchiveDownloadRoute(
+  app: FastifyInstance,
+  dependencies: DownloadDependencies,
+): void {
+  const { db, links, cors, admission, now } = dependencies
+  const recordDownload = downloadRecorder(dependencies)
 
   app.get<{ Params: { guid: string }; Querystring: Record<string, unknown> }>(
     '/archives/:guid.tar.gz',
@@ -110,7 +113,14 @@ export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadPar
       if (request.method === 'HEAD') return begin().send(Readable.from([]))
       await recordDownload(request, archive, guid)
       admission.stream(reply.raw, archive.ownerId)
-      await sendArchive(parts, request, reply, { archive, guid, segments, plan, range, begin })
+      await sendArchive(dependencies, request, reply, {
+        archive,
+        guid,
+        segments,
+        plan,
+        range,
+        begin,
+      })
       return reply
     },
   )
@@ -120,16 +130,16 @@ const RECORDED_FOR_MS = 3_600_000
 const MAX_REMEMBERED = 1000
 
 /** Returns a function that records a download, but not each of its ranges: at most once an hour for each archive and address. */
-function downloadRecorder(parts: DownloadParts) {
+function downloadRecorder(dependencies: DownloadDependencies) {
   const recordedAt = new Map<string, number>()
   return async (request: FastifyRequest, { id, ownerId, login }: FoundArchive, guid: string) => {
     const key = `${guid} ${addressKey(request.ip)}`
     const last = recordedAt.get(key)
-    if (last !== undefined && Math.abs(parts.now() - last) < RECORDED_FOR_MS) return
+    if (last !== undefined && Math.abs(dependencies.now() - last) < RECORDED_FOR_MS) return
     if (recordedAt.size >= MAX_REMEMBERED) recordedAt.clear()
-    recordedAt.set(key, parts.now())
+    recordedAt.set(key, dependencies.now())
     const about = aboutMigration({ id, guid, owner: { id: ownerId, login } })
-    await recordAccess(parts, actorOf(request), 'archive.download', about)
+    await recordAccess(dependencies, actorOf(request), 'archive.download', about)
   }
 }
 
@@ -151,12 +161,12 @@ const RECHECK_AFTER_MS = 24 * 60 * 60 * 1000
 
 /** Sends the range and counts the outcome. Logs every outcome except a complete download. */
 async function sendArchive(
-  parts: DownloadParts,
+  dependencies: DownloadDependencies,
   request: FastifyRequest,
   reply: FastifyReply,
   { archive, guid, segments, plan, range = { start: 0, end: plan.length }, begin }: ArchiveToSend,
 ): Promise<void> {
-  const { db, blobs, downloads, log, now } = parts
+  const { db, blobs, downloads, log, now } = dependencies
   const client = watchClient(reply.raw)
   const logFields = () => ({
     id: request.id,
@@ -178,12 +188,12 @@ async function sendArchive(
   } catch (err) {
     const isDisconnected = client.signal.aborted || err instanceof ClientDisconnected
     downloads.add(isDisconnected ? 'ended_by_client' : 'failed')
-    const isDeleted = err instanceof BlobNotFound && (await hasBeenDeleted(parts, guid))
+    const isDeleted = err instanceof BlobNotFound && (await hasBeenDeleted(dependencies, guid))
     if (isDisconnected) log.info(logFields(), 'the client ended a download')
     else if (isDeleted) log.info(logFields(), 'the archive was deleted during a download')
     else log.error({ err, ...logFields() }, 'an archive cannot be read')
     // Before the connection is closed: a client that resumes the download must get an error, not the rest.
-    const isRecorded = err instanceof SegmentDamaged && (await recordDamage(parts, err))
+    const isRecorded = err instanceof SegmentDamaged && (await recordDamage(dependencies, err))
     if (!reply.sent && isDeleted) throw new NotFound()
     if (!reply.sent) throw isRecorded ? await damagedError(db, archive) : unavailable()
     // The headers are sent already, so only a broken connection shows the client that the body is incomplete.
@@ -199,14 +209,14 @@ async function sendArchive(
 }
 
 /** Returns whether the archive was deleted or has expired; false if the database does not respond. */
-const hasBeenDeleted = ({ db, now }: DownloadParts, guid: string): Promise<boolean> =>
+const hasBeenDeleted = ({ db, now }: DownloadDependencies, guid: string): Promise<boolean> =>
   archiveStore.findArchive(db, guid, now()).then(
     (archive) => !archive,
     () => false,
   )
 
 /** Returns false if the damage could not be recorded or the archive was deleted in the meantime. */
-async function recordDamage({ db, log, now }: DownloadParts, { key }: SegmentDamaged) {
+async function recordDamage({ db, log, now }: DownloadDependencies, { key }: SegmentDamaged) {
   try {
     const recorded = await db.transaction().execute((tx) => recordDamaged(tx, [key], now()))
     return recorded.length > 0

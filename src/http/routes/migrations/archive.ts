@@ -5,15 +5,15 @@ import { NotFound } from '../../../lib/request-errors.ts'
 import * as archiveStore from '../../../migrations/archive-store.ts'
 import { aboutMigration, type Migration } from '../../../migrations/migration.ts'
 import { migrationOwner } from '../../../migrations/migration-store.ts'
-import { FRESH_IF_AVAILABLE } from '../../../repositories/refresh-rights.ts'
+import { FRESH_IF_AVAILABLE } from '../../../repositories/refresh-permissions.ts'
 import { EXTENSION, uri } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
-import { accessLost, archiveDamaged } from '../../middleware/http-errors.ts'
+import { accessRevoked, archiveDamaged } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { actorOf } from '../../middleware/request.ts'
 import { type ArchiveLink, archiveLinkJson, archiveNameOf } from '../../rendering/migration-json.ts'
 import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
-import type { ServerParts } from '../../server-parts.ts'
+import type { ServerDependencies } from '../../server-dependencies.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
 import { type ById, migrationInPath, summaryInPath } from './migration-paths.ts'
 
@@ -26,25 +26,25 @@ const MAX_NAMED = 3
  * is damaged.
  */
 async function createArchiveLink(
-  parts: ServerParts,
+  dependencies: ServerDependencies,
   request: FastifyRequest,
   migration: Migration,
 ): Promise<ArchiveLink> {
-  const { db, blobs, links, rights, now } = parts
+  const { db, blobs, links, permissionsRefresher, now } = dependencies
   const { id, guid, archiveKey, archiveExpiresAt } = migration
   const at = now()
   if (archiveExpiresAt === null || archiveExpiresAt <= at) throw new NotFound()
   // By the current login: after a rename, the former login may belong to another account of the forge.
-  await rights?.refresh((await migrationOwner(db, id))!, FRESH_IF_AVAILABLE)
-  const lost = await archiveStore.noLongerReadable(db, migration, MAX_NAMED)
-  if (lost.length > 0) throw accessLost(lost)
+  await permissionsRefresher?.refresh((await migrationOwner(db, id))!, FRESH_IF_AVAILABLE)
+  const missing = await archiveStore.noLongerReadable(db, migration, MAX_NAMED)
+  if (missing.length > 0) throw accessRevoked(missing)
   const secondsLeft = Math.max(1, Math.floor((archiveExpiresAt - at) / 1000))
   const seconds = Math.min(links.seconds, secondsLeft)
   const expiresAt = at + seconds * 1000
   const bucket = archiveKey !== null && isComposing(blobs) ? blobs : undefined
   const damaged = bucket ? [] : await archiveStore.damagedRepositoriesIn(db, migration)
   if (damaged.length > 0) throw archiveDamaged(damaged)
-  await recordAccess(parts, actorOf(request), 'archive.link', aboutMigration(migration))
+  await recordAccess(dependencies, actorOf(request), 'archive.link', aboutMigration(migration))
   if (!bucket) return { url: links.sign(guid, at, seconds), expiresAt }
   const url = await bucket.presign(archiveKey!, {
     filename: archiveNameOf(migration),
@@ -86,12 +86,12 @@ const routes = openapi.routes('Archives')({
 })
 
 /** The operations on an archive that GitHub has too. */
-export const addArchive: AddScopedRoutes = (app, parts, { path, previewOptions }) => {
-  const { db } = parts
+export const addArchive: AddScopedRoutes = (app, dependencies, { path, previewOptions }) => {
+  const { db } = dependencies
   const url = `${path}/:migration_id/archive`
   const getOptions = previewOptions(routes['migrations/get-archive-for-authenticated-user'])
   app.get<ById>(url, getOptions, async (request, reply) => {
-    const link = await createArchiveLink(parts, request, await migrationInPath(db, request))
+    const link = await createArchiveLink(dependencies, request, await migrationInPath(db, request))
     // Some clients read the link from the body.
     reply.code(302).header('location', link.url).type('text/plain; charset=utf-8')
     return reply.send(link.url)
@@ -100,8 +100,8 @@ export const addArchive: AddScopedRoutes = (app, parts, { path, previewOptions }
   const deleteOptions = previewOptions(routes['migrations/delete-archive-for-authenticated-user'])
   app.delete<ById>(url, deleteOptions, async (request, reply) => {
     const migration = await migrationInPath(db, request)
-    await audited(parts, actorOf(request), (record) =>
-      archiveStore.deleteArchive(parts, scopeOf(request), migration.id, (tx) =>
+    await audited(dependencies, actorOf(request), (record) =>
+      archiveStore.deleteArchive(dependencies, scopeOf(request), migration.id, (tx) =>
         record(tx, 'migration.delete_archive', aboutMigration(migration)),
       ),
     )
@@ -109,11 +109,11 @@ export const addArchive: AddScopedRoutes = (app, parts, { path, previewOptions }
   })
 }
 
-export const addArchiveLink: AddScopedRoutes = (app, parts, { path, options }) => {
+export const addArchiveLink: AddScopedRoutes = (app, dependencies, { path, options }) => {
   const url = `${path}/:migration_id/archive/link`
   app.get<ById>(url, options(routes['migrations/get-archive-link']), async (request, reply) => {
-    const summary = await summaryInPath(parts.db, request)
-    const link = await createArchiveLink(parts, request, summary)
+    const summary = await summaryInPath(dependencies.db, request)
+    const link = await createArchiveLink(dependencies, request, summary)
     return sendJson(reply.header('cache-control', 'no-store'), archiveLinkJson(summary, link))
   })
 }

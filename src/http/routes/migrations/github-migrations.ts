@@ -16,13 +16,13 @@ import {
 import { addStart } from './start-migration.ts'
 
 /** The operations that GitHub has too. */
-export const addGithubMigrationRoutes: AddScopedRoutes = (app, parts, scopedPath) => {
-  addList(app, parts, scopedPath)
-  addStatus(app, parts, scopedPath)
-  addRepositories(app, parts, scopedPath)
-  addStart(app, parts, scopedPath)
-  addArchive(app, parts, scopedPath)
-  addUnlock(app, parts, scopedPath)
+export const addGithubMigrationRoutes: AddScopedRoutes = (app, dependencies, scopedPath) => {
+  addList(app, dependencies, scopedPath)
+  addStatus(app, dependencies, scopedPath)
+  addRepositories(app, dependencies, scopedPath)
+  addStart(app, dependencies, scopedPath)
+  addArchive(app, dependencies, scopedPath)
+  addUnlock(app, dependencies, scopedPath)
 }
 
 const routes = openapi.routes('Migrations')({
@@ -56,8 +56,8 @@ const routes = openapi.routes('Migrations')({
   },
 })
 
-const addList: AddScopedRoutes = (app, parts, { path, previewOptions, hasBriefList }) => {
-  const { db, rendering, migrationResponses } = parts
+const addList: AddScopedRoutes = (app, dependencies, { path, previewOptions, hasBriefList }) => {
+  const { db, rendering, migrationResponses } = dependencies
   const listOptions = previewOptions(routes['migrations/list-for-authenticated-user'])
   app.get<WithQuery>(path, listOptions, async (request, reply) => {
     const scope = scopeOf(request)
@@ -73,19 +73,19 @@ const addList: AddScopedRoutes = (app, parts, { path, previewOptions, hasBriefLi
   })
 }
 
-const addStatus: AddScopedRoutes = (app, parts, { path, previewOptions }) => {
+const addStatus: AddScopedRoutes = (app, dependencies, { path, previewOptions }) => {
   const url = `${path}/:migration_id`
   const statusOptions = previewOptions(routes['migrations/get-status-for-authenticated-user'])
   app.get<ById>(url, statusOptions, async (request, reply) => {
-    const migration = await migrationWithListInPath(parts.db, request)
+    const migration = await migrationWithListInPath(dependencies.db, request)
     const { owner } = scopeOf(request)
     const isBrief = excludesRepositories(request.query)
-    return parts.migrationResponses.sendMigration(reply, migration, { owner, isBrief })
+    return dependencies.migrationResponses.sendMigration(reply, migration, { owner, isBrief })
   })
 }
 
-const addRepositories: AddScopedRoutes = (app, parts, scopedPath) => {
-  const { db, rendering, migrationResponses } = parts
+const addRepositories: AddScopedRoutes = (app, dependencies, scopedPath) => {
+  const { db, rendering, migrationResponses } = dependencies
   const { path, previewOptions } = scopedPath
   const options: Record<string, openapi.RouteOptions> = {
     [`${path}/:migration_id/repositories`]: routes['migrations/list-repos-for-authenticated-user'],
@@ -103,17 +103,17 @@ const addRepositories: AddScopedRoutes = (app, parts, scopedPath) => {
   }
 }
 
-const addUnlock: AddScopedRoutes = (app, parts, { path, previewOptions }) => {
+const addUnlock: AddScopedRoutes = (app, dependencies, { path, previewOptions }) => {
   app.delete<ById & { Params: { repo_name: string } }>(
     `${path}/:migration_id/repos/:repo_name/lock`,
     previewOptions(routes['migrations/unlock-repo-for-authenticated-user']),
     async (request, reply) => {
-      const migration = await migrationInPath(parts.db, request)
+      const migration = await migrationInPath(dependencies.db, request)
       const { repo_name: name } = request.params
       const about = aboutMigration(migration)
       const details = { ...about.details, repository: name }
-      await audited(parts, actorOf(request), (record) =>
-        unlockRepository(parts, scopeOf(request), migration.id, name, (tx) =>
+      await audited(dependencies, actorOf(request), (record) =>
+        unlockRepository(dependencies, scopeOf(request), migration.id, name, (tx) =>
           record(tx, 'migration.unlock_repository', { ...about, details }),
         ),
       )

@@ -117,10 +117,10 @@ const prefers = (request: FastifyRequest, type: string): boolean =>
 /** Operations that GitHub does not have, so no preview is required. */
 export const addMigrationActionRoutes: AddScopedRoutes<{ streams: ProgressStreams }> = (
   app,
-  parts,
+  dependencies,
   { path, options },
 ) => {
-  const { db, now, rendering, startLimit, largeResponseLimit, maxArchiveBytes } = parts
+  const { db, now, rendering, startLimit, largeResponseLimit, maxArchiveBytes } = dependencies
   const one = `${path}/:migration_id`
 
   const eventOptions = options(routes['migrations/get-progress'])
@@ -132,8 +132,8 @@ export const addMigrationActionRoutes: AddScopedRoutes<{ streams: ProgressStream
       if (lastEventId >= endId(migration.repositoryCount)) return reply.code(204).send()
       if (request.method === 'HEAD') return openEventStream(reply).end()
       const viewer = requireViewer(request)
-      parts.admission.stream(reply.raw, viewer.account.id)
-      return parts.streams.listen(migration, viewer, openEventStream(reply), lastEventId)
+      dependencies.admission.stream(reply.raw, viewer.account.id)
+      return dependencies.streams.listen(migration, viewer, openEventStream(reply), lastEventId)
     }
     if (isLargeResponse(migration.repositoryCount)) await largeResponseLimit.begin(request, reply)
     const body = render.progressJson(await progressOf(db, migration), now())
@@ -146,8 +146,8 @@ export const addMigrationActionRoutes: AddScopedRoutes<{ streams: ProgressStream
     if (isLargeResponse(migration.repositoryCount)) await largeResponseLimit.begin(request, reply)
     const damaged =
       migration.archiveExpiresAt === null ? [] : await damagedRepositoriesIn(db, migration)
-    const facts = { damaged, installedVersion: parts.installedVersion, now: now() }
-    const report = reportOf(migration, await progressOf(db, migration), facts)
+    const metadata = { damaged, installedVersion: dependencies.installedVersion, now: now() }
+    const report = reportOf(migration, await progressOf(db, migration), metadata)
     return prefers(request, TEXT)
       ? reply.type('text/plain; charset=utf-8').send(describeReport(report))
       : sendJsonInTurns(reply, render.reportJson(report, now()), { hasEtag: true })
@@ -155,8 +155,8 @@ export const addMigrationActionRoutes: AddScopedRoutes<{ streams: ProgressStream
 
   app.post<ById>(`${one}/cancel`, options(routes['migrations/cancel']), async (request, reply) => {
     const migration = await migrationInPath(db, request)
-    const cancelled = await audited(parts, actorOf(request), (record) =>
-      cancelMigration(parts, migration, (tx) =>
+    const cancelled = await audited(dependencies, actorOf(request), (record) =>
+      cancelMigration(dependencies, migration, (tx) =>
         record(tx, 'migration.cancel', aboutMigration(migration)),
       ),
     )
@@ -167,7 +167,7 @@ export const addMigrationActionRoutes: AddScopedRoutes<{ streams: ProgressStream
   app.get<ById>(`${one}/retry`, forecastOptions, async (request, reply) => {
     const migration = await migrationInPath(db, request)
     const signal = await startLimit.begin(request, reply)
-    const forecast = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
+    const forecast = await forecastRetry({ ...dependencies, signal }, scopeOf(request), migration)
     return sendJson(reply, render.retryForecastJson(forecast))
   })
 
@@ -177,12 +177,16 @@ export const addMigrationActionRoutes: AddScopedRoutes<{ streams: ProgressStream
     const signal = await startLimit.begin(request, reply)
     const { allow_partial: allowPartial = false } = request.body
     const scope = scopeOf(request)
-    const retried = await audited(parts, actorOf(request), (record) =>
-      retryMigration({ ...parts, signal }, scope, migration, { allowPartial }, (tx, started) =>
-        record(tx, 'migration.retry', aboutMigration(started)),
+    const retried = await audited(dependencies, actorOf(request), (record) =>
+      retryMigration(
+        { ...dependencies, signal },
+        scope,
+        migration,
+        { allowPartial },
+        (tx, started) => record(tx, 'migration.retry', aboutMigration(started)),
       ),
     )
-    return sendStarted(parts, reply, retried)
+    return sendStarted(dependencies, reply, retried)
   })
 
   type Start = { Body: wire.StartRequest }
@@ -190,7 +194,7 @@ export const addMigrationActionRoutes: AddScopedRoutes<{ streams: ProgressStream
   app.post<Start>(`${path}/preflight`, preflightOptions, async (request, reply) => {
     const signal = await startLimit.begin(request, reply)
     const start = startRequestOf(request.body)
-    const estimate = await forecast({ ...parts, signal }, scopeOf(request), start)
+    const estimate = await forecast({ ...dependencies, signal }, scopeOf(request), start)
     return sendJsonInTurns(reply, render.forecastJson(estimate), { hasEtag: false })
   })
 

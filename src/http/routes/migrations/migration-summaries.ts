@@ -58,8 +58,8 @@ const routes = openapi.routes('Migrations')({
 })
 
 /** Operations for pages that show many migrations. GitHub has none of them, so no preview is required. */
-export const addMigrationSummaryRoutes: AddScopedRoutes = (app, parts, scopedPath) => {
-  const { db, rendering, largeResponseLimit } = parts
+export const addMigrationSummaryRoutes: AddScopedRoutes = (app, dependencies, scopedPath) => {
+  const { db, rendering, largeResponseLimit } = dependencies
   const { path, options } = scopedPath
 
   const listOptions = options(routes['migrations/list-summaries'])
@@ -88,7 +88,7 @@ export const addMigrationSummaryRoutes: AddScopedRoutes = (app, parts, scopedPat
     return sendJsonWithEtag(reply, (await heldLocks(db, id)).map(lockJson))
   })
 
-  addArchiveLink(app, parts, scopedPath)
+  addArchiveLink(app, dependencies, scopedPath)
 }
 
 /** Returns the newest migrations that contain a repository, which may be missing now; none if it never existed. */

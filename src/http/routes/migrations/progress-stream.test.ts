@@ -22,8 +22,8 @@ async function insertMigrations(t: TestContext) {
     await insertMigration(db, { guid: 'one', ...fields }),
     await insertMigration(db, { guid: 'two', ...fields }),
   ] as const
-  const parts = { db, now: Date.now, log: pino({ enabled: false }) }
-  return { db, parts, migrations, viewer: { account: owner, tokenId: 1 } }
+  const dependencies = { db, now: Date.now, log: pino({ enabled: false }) }
+  return { db, dependencies, migrations, viewer: { account: owner, tokenId: 1 } }
 }
 
 /** A response of which the client reads nothing. */
@@ -40,11 +40,11 @@ function unreadResponse() {
 }
 
 test('nothing is written to a stream that has ended but was not read completely', async (t) => {
-  const { db, parts, migrations, viewer } = await insertMigrations(t)
+  const { db, dependencies, migrations, viewer } = await insertMigrations(t)
   const [ended, running] = migrations
   const failed = { state: 'failed', reason: 'why' }
   await db.updateTable('migrations').set(failed).where('id', '=', ended.id).execute()
-  const streams = new ProgressStreams(parts, FAST)
+  const streams = new ProgressStreams(dependencies, FAST)
   t.after(() => streams.stop())
   const [first, second] = [unreadResponse(), unreadResponse()]
   streams.listen(ended, viewer, first.response, 0)
@@ -56,8 +56,8 @@ test('nothing is written to a stream that has ended but was not read completely'
 })
 
 test('an error of a stream does not end the process', async (t) => {
-  const { parts, migrations, viewer } = await insertMigrations(t)
-  const streams = new ProgressStreams(parts)
+  const { dependencies, migrations, viewer } = await insertMigrations(t)
+  const streams = new ProgressStreams(dependencies)
   t.after(() => streams.stop())
   const response = new ServerResponse(new IncomingMessage(new Socket()))
   streams.listen(migrations[0], viewer, response, 0)
@@ -65,7 +65,7 @@ test('an error of a stream does not end the process', async (t) => {
 })
 
 test('a slow database gets one query at a time', async (t) => {
-  const { db, parts, migrations, viewer } = await insertMigrations(t)
+  const { db, dependencies, migrations, viewer } = await insertMigrations(t)
   const results = Promise.withResolvers<void>()
   t.after(() => results.resolve())
   let queries = 0
@@ -79,7 +79,7 @@ test('a slow database gets one query at a time', async (t) => {
       return result
     },
   })
-  const streams = new ProgressStreams({ ...parts, db: slow }, FAST)
+  const streams = new ProgressStreams({ ...dependencies, db: slow }, FAST)
   t.after(() => streams.stop())
   const listeners = [unreadResponse(), unreadResponse(), unreadResponse()]
   for (const { response } of listeners) streams.listen(migrations[0], viewer, response, 0)

@@ -34,7 +34,7 @@ interface Events {
   end: string | undefined
 }
 
-interface StreamParts {
+interface StreamDependencies {
   db: Db
   now: () => number
   log: Logger
@@ -46,16 +46,16 @@ interface StreamParts {
  * after its session or token ends or its account loses the permission; one query checks all streams.
  */
 export class ProgressStreams {
-  readonly #parts: StreamParts
+  readonly #dependencies: StreamDependencies
   readonly #listeners = new Map<number, Set<Listener>>()
   /** The ids of the migrations that are being read. A concurrent read could overtake another and send older totals last. */
   readonly #reading = new Set<number>()
   readonly #timers: Repeated[]
 
-  constructor(parts: StreamParts, intervals = DEFAULT_INTERVALS) {
-    this.#parts = parts
+  constructor(dependencies: StreamDependencies, intervals = DEFAULT_INTERVALS) {
+    this.#dependencies = dependencies
     const every = (ms: number, what: string, task: () => Promise<void>) =>
-      repeatedly(task, ms, (err) => parts.log.warn({ err }, `could not ${what}`))
+      repeatedly(task, ms, (err) => dependencies.log.warn({ err }, `could not ${what}`))
     const { readMs, heartbeatMs, permissionCheckMs } = intervals
     this.#timers = [
       every(readMs, 'send the progress', () => this.#sendAll()),
@@ -94,7 +94,7 @@ export class ProgressStreams {
   }
 
   #logSendError(migration: number, err: unknown): void {
-    this.#parts.log.warn({ err, migration }, 'could not send the progress')
+    this.#dependencies.log.warn({ err, migration }, 'could not send the progress')
   }
 
   async #sendAll(): Promise<void> {
@@ -104,7 +104,7 @@ export class ProgressStreams {
   async #send(id: number): Promise<void> {
     if (this.#reading.has(id)) return
     this.#reading.add(id)
-    const { db, now, log } = this.#parts
+    const { db, now, log } = this.#dependencies
     try {
       const events = eventsOf(await progressOf(db, { id }), now())
       for (const listener of this.#listeners.get(id) ?? []) {
@@ -118,7 +118,7 @@ export class ProgressStreams {
   }
 
   async #endForbidden(): Promise<void> {
-    const { db, now } = this.#parts
+    const { db, now } = this.#dependencies
     const listeners = this.#all()
     if (listeners.length === 0) return
     const permitted = await findPermittedStreams(db, listeners, now())

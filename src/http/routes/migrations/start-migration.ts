@@ -7,7 +7,7 @@ import * as openapi from '../../description/operation.ts'
 import { actorOf } from '../../middleware/request.ts'
 import { migrationsAddress, startRequestOf } from '../../rendering/migration-json.ts'
 import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
-import type { ApiParts } from '../../server-parts.ts'
+import type { ApiDependencies } from '../../server-dependencies.ts'
 
 /** Describes the response of `sendStarted`. */
 export const STARTED = openapi.jsonResponse('Created.', {
@@ -26,32 +26,32 @@ const routes = openapi.routes('Migrations')({
   },
 })
 
-export const addStart: AddScopedRoutes = (app, parts, { path, options }) => {
+export const addStart: AddScopedRoutes = (app, dependencies, { path, options }) => {
   app.post<{ Body: StartRequest }>(
     path,
     options(routes['migrations/start-for-authenticated-user']),
     async (request, reply) => {
-      const signal = await parts.startLimit.begin(request, reply)
+      const signal = await dependencies.startLimit.begin(request, reply)
       const start = startRequestOf(request.body)
-      const started = await audited(parts, actorOf(request), (record) =>
-        startMigration({ ...parts, signal }, scopeOf(request), start, (tx, migration) =>
+      const started = await audited(dependencies, actorOf(request), (record) =>
+        startMigration({ ...dependencies, signal }, scopeOf(request), start, (tx, migration) =>
           record(tx, 'migration.start', aboutMigration(migration)),
         ),
       )
       const isBrief = request.body.exclude?.includes('repositories') ?? false
-      return sendStarted(parts, reply, started, { isBrief })
+      return sendStarted(dependencies, reply, started, { isBrief })
     },
   )
 }
 
 /** Sends a new migration with its location, then starts its export. With `isBrief`, its list of repositories is empty. */
 export function sendStarted(
-  parts: ApiParts,
+  dependencies: ApiDependencies,
   reply: FastifyReply,
   started: Migration,
   { isBrief = false } = {},
 ): Promise<FastifyReply> {
-  const { rendering, queue, migrationResponses } = parts
+  const { rendering, queue, migrationResponses } = dependencies
   const url = `${migrationsAddress(started.owner, rendering.addresses)}/${started.id}`
   reply.code(201).header('location', url)
   reply.raw.once('close', () => queue.wake('jobs'))

@@ -14,7 +14,7 @@ import {
 } from '../../rendering/organization-json.ts'
 import { userJson } from '../../rendering/user-json.ts'
 import { MEMBERS_ONLY, organizationInPath } from '../../scopes/scoped-path.ts'
-import type { ServerParts } from '../../server-parts.ts'
+import type { ServerDependencies } from '../../server-dependencies.ts'
 
 const routes = openapi.routes('Organizations')({
   'orgs/get': {
@@ -78,9 +78,12 @@ const ROLES = new Map<unknown, MembershipRole>([
 type OfMember = { Params: { org: string; username: string } }
 
 /** Adds the organizations that the caller may see, and the caller's memberships. */
-export function addOrganizationRoutes(app: FastifyInstance, parts: ServerParts): void {
-  const { db } = parts
-  const { addresses } = parts.rendering
+export function addOrganizationRoutes(
+  app: FastifyInstance,
+  dependencies: ServerDependencies,
+): void {
+  const { db } = dependencies
+  const { addresses } = dependencies.rendering
 
   for (const [path, options] of [
     ['/orgs/:org', routes['orgs/get']],

@@ -16,13 +16,13 @@ import { DEFAULT_OPTIONS } from '../../../migrations/migration.ts'
 import { insertMigration } from '../../../migrations/migration-store.ts'
 import { recordCheck } from '../../../repositories/check-store.ts'
 import { findByName } from '../../../repositories/repository-store.ts'
-import { syncCatalogue } from '../../../repositories/sync.ts'
-import { factsForViewer } from '../../../repositories/visible-repository.ts'
+import { syncAllRepositories } from '../../../repositories/sync.ts'
+import { metadataForViewer } from '../../../repositories/visible-repository.ts'
 import { gitDirectory } from '../../../sources/directory/git-directory.ts'
 
 const PATHS = ['', '/branches', '/tags', '/topics', '/languages', '/license', '/collaborators']
 
-/** Creates git repositories and their catalogue, and starts servers for them. */
+/** Creates git repositories and their index, and starts servers for them. */
 async function scene(t: TestContext, engine: Engine) {
   const { db } = await openDatabase(t, engine)
   const host = await gitHost()
@@ -56,7 +56,7 @@ async function scene(t: TestContext, engine: Engine) {
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\ndora member\n')
   const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const now = Date.now
-  await syncCatalogue({ db, source, now })
+  await syncAllRepositories({ db, source, now })
   await upsertAccount(db, 'admin', { siteAdmin: true }, now())
 
   const tokens = new Map<string, string>()
@@ -102,7 +102,7 @@ async function scene(t: TestContext, engine: Engine) {
       Promise.all(PATHS.map(async (path) => (await request(login, `${url}${path}`)).status))
     return { request, statuses, lines }
   }
-  const sync = () => syncCatalogue({ db, source, now })
+  const sync = () => syncAllRepositories({ db, source, now })
 
   /** Inserts a migration of repositories of alice. */
   async function migrate(names: string[]): Promise<number> {
@@ -111,7 +111,7 @@ async function scene(t: TestContext, engine: Engine) {
       db,
       names.map((name) => ({ owner: 'alice', name })),
     )
-    const repositories = await factsForViewer(db, { account }, entries)
+    const repositories = await metadataForViewer(db, { account }, entries)
     const migration = {
       guid: crypto.randomUUID(),
       owner: account,

@@ -4,16 +4,20 @@ import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
 import { NotFound } from '../../../lib/request-errors.ts'
 import { findFailedCheck } from '../../../repositories/check-store.ts'
-import { fullNameOf, permissionsOf, type RepositoryFacts } from '../../../repositories/facts.ts'
 import {
   collaboratorsOf,
   isAtLeast,
   type ListedCollaborator,
-} from '../../../repositories/rights-store.ts'
+} from '../../../repositories/permission-store.ts'
 import {
-  factsForViewer,
+  fullNameOf,
+  permissionsOf,
+  type RepositoryMetadata,
+} from '../../../repositories/repository-metadata.ts'
+import {
   findVisibleAccount,
   findVisibleRepository,
+  metadataForViewer,
   type VisibleRepository,
 } from '../../../repositories/visible-repository.ts'
 import type { Permission } from '../../../sources/source.ts'
@@ -27,7 +31,7 @@ import { parsePaging, sendPage, sendPageOf, setLinkHeader } from '../../middlewa
 import { callerKey, requireFound, requireId, type WithQuery } from '../../middleware/request.ts'
 import { watchClient } from '../../middleware/response-stream.ts'
 import * as render from '../../rendering/repository-json.ts'
-import type { ApiParts } from '../../server-parts.ts'
+import type { ApiDependencies } from '../../server-dependencies.ts'
 import type { SourceReader } from './source-reader.ts'
 
 type InPath = WithQuery & { Params: { owner: string; repo: string } }
@@ -112,22 +116,22 @@ const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
   },
 })
 
-/** Adds the operations on one repository. Its facts are in the database; refs and files are read from the source. */
+/** Adds the operations on one repository. Its metadata is in the database; refs and files are read from the source. */
 export function addRepositoryRoutes(
   app: FastifyInstance,
-  parts: ApiParts & { sourceReader: SourceReader },
+  dependencies: ApiDependencies & { sourceReader: SourceReader },
 ): void {
-  const { db, cloneTokens, sourceReader: reader } = parts
-  const { addresses } = parts.rendering
+  const { db, cloneTokens, sourceReader: reader } = dependencies
+  const { addresses } = dependencies.rendering
 
   async function sendRepository(reply: FastifyReply, visible: VisibleRepository) {
     const { request } = reply
     const { viewer } = request
-    const facts = await factsOf(db, visible)
+    const metadata = await metadataOf(db, visible)
     const origins = await forkOriginsOf(db, request, visible)
-    const problem = visible.entry.problem ?? (await findFailedCheck(db, fullNameOf(facts)))
+    const problem = visible.entry.problem ?? (await findFailedCheck(db, fullNameOf(metadata)))
     const context = { ...addresses, tokenOf: tokenPlaceholder }
-    const body = render.fullRepositoryJson(facts, { ...origins, problem }, context)
+    const body = render.fullRepositoryJson(metadata, { ...origins, problem }, context)
     const tokenOf = viewer ? cloneTokens.for(viewer) : undefined
     const insertCredentials = (json: string) => insertTokens(json, tokenOf)
     return sendJsonWithEtag(reply, body, { insertCredentials })
@@ -146,7 +150,7 @@ export function addRepositoryRoutes(
 
   app.get<InPath>(`${path}/branches`, routes['repos/list-branches'], async (request, reply) => {
     const { entry } = await repositoryInPath(db, request)
-    const { defaultBranch } = entry.facts
+    const { defaultBranch } = entry.metadata
     const { protected: wanted } = request.query
     // Only the default branch can be protected.
     const isDefaultProtected = render.isProtected(entry, defaultBranch)
@@ -172,7 +176,7 @@ export function addRepositoryRoutes(
 
   app.get<InPath>(`${path}/topics`, routes['repos/get-all-topics'], async (request, reply) => {
     const { entry } = await repositoryInPath(db, request)
-    const all = entry.facts.topics
+    const all = entry.metadata.topics
     const { offset, limit } = setLinkHeader(reply, addresses, all.length)
     const body: wire.Topics = { names: all.slice(offset, offset + limit) }
     return sendJsonWithEtag(reply, body, { extraEtagParts: [all.length] })
@@ -198,7 +202,7 @@ export function addRepositoryRoutes(
 
   async function collaboratorsInPath(request: FastifyRequest<InPath>) {
     const { entry, role } = await repositoryInPath(db, request)
-    if (!permissionsOf(role, entry.facts).push) throw pushAccessMissing()
+    if (!permissionsOf(role, entry.metadata).push) throw pushAccessMissing()
     return { entry, all: await collaboratorsOf(db, entry) }
   }
 
@@ -221,7 +225,7 @@ export function addRepositoryRoutes(
     const { entry, all } = await collaboratorsInPath(request)
     const found = all.find(isNamed(params)) ?? {
       account: requireFound(await findVisibleAccount(db, viewer, { login: params.username })),
-      permission: entry.facts.private ? ('none' as const) : ('read' as const),
+      permission: entry.metadata.private ? ('none' as const) : ('read' as const),
     }
     if (found.account.type !== 'User') throw new NotFound()
     return sendJsonWithEtag(reply, render.collaboratorPermissionJson(found, addresses))
@@ -240,9 +244,9 @@ async function repositoryInPath(db: Db, { params, viewer }: FastifyRequest<InPat
   return requireFound(await findVisibleRepository(db, viewer, { owner, name: repo }))
 }
 
-async function factsOf(db: Db, { entry, as }: VisibleRepository): Promise<RepositoryFacts> {
-  const [facts] = await factsForViewer(db, as, [entry])
-  return facts!
+async function metadataOf(db: Db, { entry, as }: VisibleRepository): Promise<RepositoryMetadata> {
+  const [metadata] = await metadataForViewer(db, as, [entry])
+  return metadata!
 }
 
 /** Forks may refer to each other in a cycle. */
@@ -251,18 +255,18 @@ const MAX_FORK_DEPTH = 10
 /** Follows the chain of forks up to the first repository that the viewer may not read. */
 async function forkOriginsOf(db: Db, { viewer }: FastifyRequest, { entry }: VisibleRepository) {
   const origins: VisibleRepository[] = []
-  let { forkOf } = entry.facts
+  let { forkOf } = entry.metadata
   while (forkOf !== null && origins.length < MAX_FORK_DEPTH) {
     const [owner = '', name = ''] = forkOf.split('/')
     const origin = await findVisibleRepository(db, viewer, { owner, name })
     if (!origin || origin.entry.id === entry.id) break
     origins.push(origin)
-    forkOf = origin.entry.facts.forkOf
+    forkOf = origin.entry.metadata.forkOf
   }
   const [parent] = origins
   const source = origins.at(-1)
   if (!parent || !source) return {}
-  return { parent: await factsOf(db, parent), source: await factsOf(db, source) }
+  return { parent: await metadataOf(db, parent), source: await metadataOf(db, source) }
 }
 
 const PERMISSIONS = new Map<unknown, Permission>([

@@ -7,7 +7,7 @@ import { enumOf } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { requireFound, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import { MEMBERS_ONLY, organizationInPath } from '../../scopes/scoped-path.ts'
-import type { ServerParts } from '../../server-parts.ts'
+import type { ServerDependencies } from '../../server-dependencies.ts'
 import * as repositoryList from './repository-list.ts'
 
 const routes = openapi.routes('Repositories')({
@@ -48,8 +48,11 @@ const FILTER_OF_TYPE = new Map<unknown, Partial<RepositoryFilter>>([
 type InPath = WithQuery & { Params: { username: string } }
 
 /** Adds the lists of the repositories of one person or organization. */
-export function addOwnerRepositoriesRoutes(app: FastifyInstance, parts: ServerParts): void {
-  const { db } = parts
+export function addOwnerRepositoriesRoutes(
+  app: FastifyInstance,
+  dependencies: ServerDependencies,
+): void {
+  const { db } = dependencies
 
   const repositories = routes['repos/list-for-user']
   app.get<InPath>('/users/:username/repos', repositories, async (request, reply) => {
@@ -63,7 +66,7 @@ export function addOwnerRepositoriesRoutes(app: FastifyInstance, parts: ServerPa
       throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
     const { filter, order } = repositoryList.repositoryQueryOf(query)
     const seenBy = await viewOf(db, request.viewer, account)
-    return repositoryList.sendRepositoryList(parts, reply, {
+    return repositoryList.sendRepositoryList(dependencies, reply, {
       of: { account },
       seenBy,
       filter: {
@@ -83,7 +86,7 @@ export function addOwnerRepositoriesRoutes(app: FastifyInstance, parts: ServerPa
     const typeFilter = FILTER_OF_TYPE.get(repositoryList.lastValue(type) ?? 'all')
     if (!typeFilter)
       throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
-    return repositoryList.sendRepositoryList(parts, reply, {
+    return repositoryList.sendRepositoryList(dependencies, reply, {
       of: { account },
       seenBy: mayMigrate ? { account } : viewer,
       filter: {

@@ -10,7 +10,7 @@ import {
   type RepositoryFilter,
   type RepositoryOrder,
 } from '../../../repositories/administered-repositories.ts'
-import { factsForViewer } from '../../../repositories/visible-repository.ts'
+import { metadataForViewer } from '../../../repositories/visible-repository.ts'
 import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import { insertTokens, tokenPlaceholder } from '../../credentials/clone-tokens.ts'
 import * as openapi from '../../description/operation.ts'
@@ -18,7 +18,7 @@ import { typeNotCombinable } from '../../middleware/http-errors.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
 import { requireViewer, type WithQuery } from '../../middleware/request.ts'
 import { extendedRepositoryJson } from '../../rendering/repository-json.ts'
-import type { ServerParts } from '../../server-parts.ts'
+import type { ServerDependencies } from '../../server-dependencies.ts'
 
 const visibilities = ['all', 'public', 'private'] as const
 const repositoryTypes = ['all', 'owner', 'public', 'private', 'member'] as const
@@ -71,12 +71,15 @@ const routes = openapi.routes('Caller')({
   },
 })
 
-export function addUserRepositoriesRoute(app: FastifyInstance, parts: ServerParts): void {
+export function addUserRepositoriesRoute(
+  app: FastifyInstance,
+  dependencies: ServerDependencies,
+): void {
   const options = routes['repos/list-for-authenticated-user']
   app.get<WithQuery>('/user/repos', options, async (request, reply) => {
     const viewer = requireViewer(request)
     const query = repositoryQueryOf(request.query)
-    return sendRepositoryList(parts, reply, { of: viewer, seenBy: viewer, ...query })
+    return sendRepositoryList(dependencies, reply, { of: viewer, seenBy: viewer, ...query })
   })
 }
 
@@ -91,7 +94,7 @@ interface RepositoryList {
 
 /** Sends one page of the repositories that an account owns or administers, with clone tokens for a caller with a token. */
 export async function sendRepositoryList(
-  { db, rendering, cloneTokens }: ServerParts,
+  { db, rendering, cloneTokens }: ServerDependencies,
   reply: FastifyReply,
   { of, seenBy, filter, order }: RepositoryList,
 ): Promise<FastifyReply> {
@@ -100,7 +103,7 @@ export async function sendRepositoryList(
   const paging = parsePaging(reply.request.query)
   const total = await countAdministered(db, of, filter)
   const entries = await listAdministered(db, of, filter, { ...paging, order })
-  const repositories = await factsForViewer(db, seenBy, entries)
+  const repositories = await metadataForViewer(db, seenBy, entries)
   const context = { ...addresses, tokenOf: tokenPlaceholder }
   const body = repositories.map((each) => extendedRepositoryJson(each, context))
   const tokenOf = viewer ? cloneTokens.for(viewer) : undefined

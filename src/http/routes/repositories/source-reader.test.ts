@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { pino } from 'pino'
-import { alice } from '../../../../test/support/facts.ts'
+import { alice } from '../../../../test/support/repository-metadata.ts'
 import { NotFound } from '../../../lib/request-errors.ts'
 import type { Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
@@ -16,13 +16,13 @@ const connected = new AbortController().signal
 
 /** Returns a reader of a source whose pending reads are resolved by the test. */
 function slowSource() {
-  const stamps = new Map<string, string>()
+  const changeTokens = new Map<string, string>()
   const reads: { name: string; result: PromiseWithResolvers<Languages> }[] = []
   const source: Partial<Source> = {
     find: async (owner, name) => ({
       owner,
       name,
-      stamp: stamps.get(name) ?? 'first',
+      changeToken: changeTokens.get(name) ?? 'first',
       hasWiki: false,
     }),
     languages({ name }) {
@@ -35,7 +35,7 @@ function slowSource() {
   const readLanguages = (id: number, { caller = `caller ${id}`, signal = connected } = {}) =>
     reader.languages({ caller, signal }, { id, owner: alice, name: `r${id}` })
   const names = () => reads.map(({ name }) => name)
-  return { reads, stamps, readLanguages, names }
+  return { reads, changeTokens, readLanguages, names }
 }
 
 /** Waits until all work has ended that does not wait for a pending read. */
@@ -61,14 +61,14 @@ test('two repositories are read at a time, in the order of the requests', async 
 })
 
 test('a result is cached until the repository changes', async () => {
-  const { reads, stamps, readLanguages } = slowSource()
+  const { reads, changeTokens, readLanguages } = slowSource()
   const both = [readLanguages(1), readLanguages(1)]
   await settle()
   assert.equal(reads.length, 1)
   reads[0]!.result.resolve({ C: 1 })
   assert.deepEqual(await Promise.all([...both, readLanguages(1)]), [{ C: 1 }, { C: 1 }, { C: 1 }])
   assert.equal(reads.length, 1)
-  stamps.set('r1', 'second')
+  changeTokens.set('r1', 'second')
   const changed = readLanguages(1)
   await settle()
   reads[1]!.result.resolve({ C: 2 })

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
 import { NotFound } from '../../../lib/request-errors.ts'
-import type { CatalogueEntry } from '../../../repositories/repository-store.ts'
+import type { IndexedRepository } from '../../../repositories/repository-store.ts'
 import type { RefQuery, RepositoryName, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
 import { type Client, concurrencyLimit, withSlot } from '../../middleware/concurrency-limit.ts'
 
-type Entry = Pick<CatalogueEntry, 'id' | 'owner' | 'name'>
+type Entry = Pick<IndexedRepository, 'id' | 'owner' | 'name'>
 
 /** For reads that run git. Few run, because exports need the cores. Few wait, because each holds a request open. */
 const READ_LIMIT = { max: 2, maxPerCaller: 1, maxWaiting: 200 }
@@ -46,7 +46,7 @@ export function createSourceReader({ source, log }: { source: Source | undefined
       if (!source) throw new Unreadable('this process has no repositories (--repositories)')
       const found = await withSlot(checkLimit, client, () => source.find(owner.login, name))
       if (!found) throw new Unreadable('it no longer exists')
-      const key = `${id} ${found.stamp} ${query}`
+      const key = `${id} ${found.changeToken} ${query}`
       const result = () =>
         readCached(key, () =>
           read(source, { owner: owner.login, name }, AbortSignal.timeout(READ_TIMEOUT_MS)),

@@ -26,7 +26,7 @@ import {
 } from '../../middleware/request.ts'
 import { nameOf, optionsOf } from '../../rendering/migration-json.ts'
 import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
-import type { ApiParts } from '../../server-parts.ts'
+import type { ApiDependencies } from '../../server-dependencies.ts'
 import { scheduleJson, scheduleRunJson } from './schedule-json.ts'
 
 type ById = WithQuery & { Params: { schedule_id: string } }
@@ -84,8 +84,8 @@ const routes = openapi.routes('Schedules', { config: { resource: 'Schedule' } })
 })
 
 /** Adds schedules, which start migrations every day or every week. GitHub has none, so no preview media type is required. */
-export const addScheduleRoutes: AddScopedRoutes = (app, parts, { path, options }) => {
-  const { db, rendering, startLimit } = parts
+export const addScheduleRoutes: AddScopedRoutes = (app, dependencies, { path, options }) => {
+  const { db, rendering, startLimit } = dependencies
   const { addresses } = rendering
   const list = `${path}/schedules`
   const one = `${list}/:schedule_id`
@@ -94,11 +94,11 @@ export const addScheduleRoutes: AddScopedRoutes = (app, parts, { path, options }
     const scope = scopeOf(request)
     const schedules = await scheduleStore.listSchedules(db, scope, parsePaging(request.query))
     const total = await scheduleStore.countSchedules(db, scope)
-    return sendPage(reply, addresses, { total, body: await schedulesJson(parts, schedules) })
+    return sendPage(reply, addresses, { total, body: await schedulesJson(dependencies, schedules) })
   })
 
   app.get<ById>(one, options(routes['schedules/get']), async (request, reply) => {
-    const body = await fullScheduleJson(parts, await scheduleInPath(parts, request))
+    const body = await fullScheduleJson(dependencies, await scheduleInPath(dependencies, request))
     return sendJsonWithEtag(reply, body)
   })
 
@@ -111,8 +111,8 @@ export const addScheduleRoutes: AddScopedRoutes = (app, parts, { path, options }
     const input = { ...given, ...timing, options: { ...DEFAULT_OPTIONS, ...given.options } }
     const scope = scopeOf(request)
     const signal = await startLimit.begin(request, reply)
-    const schedule = await audited(parts, actorOf(request), (record) =>
-      createSchedule({ ...parts, signal }, scope, account, input, (tx, id) =>
+    const schedule = await audited(dependencies, actorOf(request), (record) =>
+      createSchedule({ ...dependencies, signal }, scope, account, input, (tx, id) =>
         record(tx, 'schedule.create', aboutSchedule({ id, ...scope })),
       ),
     )
@@ -128,18 +128,18 @@ export const addScheduleRoutes: AddScopedRoutes = (app, parts, { path, options }
     const id = idOf(request)
     const input = scheduleInputOf(request.body)
     const about = aboutSchedule({ id, ...scope }, { fields: Object.keys(request.body) })
-    const changed = await audited(parts, actorOf(request), (record) =>
-      changeSchedule({ ...parts, signal }, scope, account, id, input, (tx) =>
+    const changed = await audited(dependencies, actorOf(request), (record) =>
+      changeSchedule({ ...dependencies, signal }, scope, account, id, input, (tx) =>
         record(tx, 'schedule.update', about),
       ),
     )
-    return sendJson(reply, await fullScheduleJson(parts, changed))
+    return sendJson(reply, await fullScheduleJson(dependencies, changed))
   })
 
   app.delete<ById>(one, options(routes['schedules/delete']), async (request, reply) => {
     const scope = scopeOf(request)
     const id = idOf(request)
-    await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+    await inAuditedTransaction(dependencies, actorOf(request), async (tx, record) => {
       if (!(await scheduleStore.deleteSchedule(tx, scope, id))) throw new NotFound()
       await record(tx, 'schedule.delete', aboutSchedule({ id, ...scope }))
     })
@@ -148,7 +148,7 @@ export const addScheduleRoutes: AddScopedRoutes = (app, parts, { path, options }
 
   const runsOptions = options(routes['schedules/list-runs'])
   app.get<ById>(`${one}/runs`, runsOptions, async (request, reply) => {
-    const schedule = await scheduleInPath(parts, request)
+    const schedule = await scheduleInPath(dependencies, request)
     const runs = await listRuns(db, schedule, parsePaging(request.query))
     const total = await countRuns(db, schedule)
     return sendPage(reply, addresses, { total, body: runs.map(scheduleRunJson) })
@@ -158,10 +158,10 @@ export const addScheduleRoutes: AddScopedRoutes = (app, parts, { path, options }
     `${one}/protected-archives/:migration_id`,
     options(routes['schedules/release-archive']),
     async (request, reply) => {
-      const schedule = await scheduleInPath(parts, request)
+      const schedule = await scheduleInPath(dependencies, request)
       const migration = requireId(request.params.migration_id)
-      await audited(parts, actorOf(request), (record) =>
-        releaseArchive(parts, schedule, migration, (tx) =>
+      await audited(dependencies, actorOf(request), (record) =>
+        releaseArchive(dependencies, schedule, migration, (tx) =>
           record(tx, 'schedule.release', aboutSchedule(schedule, { migration })),
         ),
       )
@@ -171,10 +171,10 @@ export const addScheduleRoutes: AddScopedRoutes = (app, parts, { path, options }
 
   const runOptions = options(routes['schedules/run'])
   app.post<ById>(`${one}/runs`, runOptions, async (request, reply) => {
-    const schedule = await scheduleInPath(parts, request)
+    const schedule = await scheduleInPath(dependencies, request)
     await startLimit.begin(request, reply)
-    const run = await audited(parts, actorOf(request), (record) =>
-      runNow(parts, schedule, {
+    const run = await audited(dependencies, actorOf(request), (record) =>
+      runNow(dependencies, schedule, {
         by: requireViewer(request).account,
         async alsoWrite(tx, migration) {
           await record(tx, 'schedule.run', aboutSchedule(schedule))
@@ -192,7 +192,7 @@ const aboutSchedule = ({ id, owner }: Pick<Schedule, 'id' | 'owner'>, more = {})
   details: { schedule: id, ...more },
 })
 
-async function schedulesJson({ db, rendering }: ApiParts, schedules: readonly Schedule[]) {
+async function schedulesJson({ db, rendering }: ApiDependencies, schedules: readonly Schedule[]) {
   const ids = schedules.map(({ id }) => id)
   const runs = await lastRuns(db, ids)
   const archives = await protectedArchivesOf(db, ids)
@@ -202,10 +202,12 @@ async function schedulesJson({ db, rendering }: ApiParts, schedules: readonly Sc
   })
 }
 
-const fullScheduleJson = async (parts: ApiParts, schedule: Schedule): Promise<wire.Schedule> =>
-  (await schedulesJson(parts, [schedule]))[0]!
+const fullScheduleJson = async (
+  dependencies: ApiDependencies,
+  schedule: Schedule,
+): Promise<wire.Schedule> => (await schedulesJson(dependencies, [schedule]))[0]!
 
-const scheduleInPath = async ({ db }: ApiParts, request: FastifyRequest<ById>) =>
+const scheduleInPath = async ({ db }: ApiDependencies, request: FastifyRequest<ById>) =>
   requireFound(await scheduleStore.findSchedule(db, scopeOf(request), idOf(request)))
 
 const idOf = ({ params }: FastifyRequest<ById>): number => requireId(params.schedule_id)

@@ -3,14 +3,14 @@ import type { Logger } from 'pino'
 import type { BlobStore } from '../../../blobs/blob-store.ts'
 import type { Db } from '../../../db/database.ts'
 
-export interface ReadinessParts {
+export interface ReadinessDependencies {
   db: Db
   blobs: BlobStore
   log: Logger
-  /** Returns whether the catalogue has been synchronized since this process started. */
-  isCatalogueRead: () => boolean
+  /** Returns whether the repository index has been synchronized since this process started. */
+  isIndexRead: () => boolean
   /** Rejects if `blobs` is not the store of this database, such as an empty directory without its mount. */
-  probeOwnStore: () => Promise<void>
+  probeStoreOwner: () => Promise<void>
   /** Rejects if the data directory is not writable. Absent if neither the database nor archives are in it. */
   probeData?: (() => Promise<void>) | undefined
   /** Rejects if the forge does not respond. Absent without a forge. */
@@ -33,8 +33,8 @@ const MAX_PROBE_AGE_MS = 15_000
 const SUCCESS_TTL_MS = { database: 0, blobs: 5000, data: 5000, forge: 30_000 }
 
 /** Returns the dependencies of this process, each with a probe for readiness checks and metrics. */
-export function createDependencyProbes(parts: ReadinessParts): Dependency[] {
-  const { db, blobs, log, isCatalogueRead, probeOwnStore, probeData, probeForge } = parts
+export function createDependencyProbes(dependencies: ReadinessDependencies): Dependency[] {
+  const { db, blobs, log, isIndexRead, probeStoreOwner, probeData, probeForge } = dependencies
   const dependency = (name: keyof typeof SUCCESS_TTL_MS, probe: () => Promise<unknown>) => {
     const sharedProbe = shareProbe(probe, SUCCESS_TTL_MS[name])
     return {
@@ -53,11 +53,11 @@ export function createDependencyProbes(parts: ReadinessParts): Dependency[] {
   const timeout = () => AbortSignal.timeout(PROBE_TIMEOUT_MS)
   const isForWritesOnly = true as const
   return [
-    { name: 'catalogue', isAvailable: async () => isCatalogueRead() },
+    { name: 'catalogue', isAvailable: async () => isIndexRead() },
     dependency('database', () => sql`select 1`.execute(db)),
     dependency('blobs', async () => {
       await blobs.probe({ signal: timeout() })
-      await probeOwnStore()
+      await probeStoreOwner()
     }),
     ...(probeData ? [{ ...dependency('data', probeData), isForWritesOnly }] : []),
     ...(probeForge

@@ -3,18 +3,18 @@ import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client'
 import { BLOB_OPERATIONS } from '../../../blobs/watch-errors.ts'
 import type { Db } from '../../../db/database.ts'
-import { readStoreChecks } from '../../../migrations/segment-check-store.ts'
-import { countSegments } from '../../../migrations/segment-store.ts'
-import { allOf } from '../../../migrations/service-state.ts'
 import {
   countUnfinishedByState,
   readBlobErrors,
-  readTallies,
-} from '../../../migrations/tally-store.ts'
+  readOutcomeCounts,
+} from '../../../migrations/outcome-counts.ts'
+import { readStoreChecks } from '../../../migrations/segment-check-store.ts'
+import { countSegments } from '../../../migrations/segment-store.ts'
+import { allOf } from '../../../migrations/service-state.ts'
 import { DEAD_AFTER_MS, listProcesses } from '../../../queue/process-store.ts'
 import type { Queue } from '../../../queue/queue.ts'
 import { countSchedulesByState } from '../../../schedules/schedule-store.ts'
-import { countWaitingEvents, readDeliveryTallies } from '../../../webhooks/delivery-store.ts'
+import { countWaitingEvents, readDeliveryCounts } from '../../../webhooks/delivery-store.ts'
 import { string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { UNTRUSTED_FORWARDING_METRIC } from '../../middleware/api-headers.ts'
@@ -22,12 +22,12 @@ import type { ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
 import type { OutcomeCounter } from '../../middleware/response-stream.ts'
 import { type Dependency, withProbeTimeout } from './dependencies.ts'
 
-interface MetricsParts {
+interface MetricsDependencies {
   db: Db
   queue: Queue
   now: () => number
   log: Logger
-  dependencies: readonly Dependency[]
+  dependencyProbes: readonly Dependency[]
   /** Returns how many requests were rejected with 503 because the process was overloaded. */
   rejectedCount: () => number
   /** Returns how many requests had `x-forwarded-for` from an untrusted address. */
@@ -48,10 +48,10 @@ const routes = openapi.routes('Service', { security: [] })({
 })
 
 /** Adds `GET /metrics`. Returns the counters of this process, which the server and its routes increment. */
-export function addMetrics(app: FastifyInstance, parts: MetricsParts) {
+export function addMetrics(app: FastifyInstance, dependencies: MetricsDependencies) {
   const register = new Registry()
-  const metrics = addProcessMetrics(register, parts)
-  const updateSharedMetrics = addSharedMetrics(register, parts)
+  const metrics = addProcessMetrics(register, dependencies)
+  const updateSharedMetrics = addSharedMetrics(register, dependencies)
   let isFirstScrape = true
 
   app.get('/metrics', routes['service/metrics'], async (_request, reply) => {
@@ -65,15 +65,15 @@ export function addMetrics(app: FastifyInstance, parts: MetricsParts) {
     isFirstScrape = false
     // Metrics of the process itself are returned even if the database does not respond.
     await withProbeTimeout(updateSharedMetrics()).catch((err: unknown) =>
-      parts.log.warn({ err }, 'could not read the shared metrics'),
+      dependencies.log.warn({ err }, 'could not read the shared metrics'),
     )
     return reply.type(register.contentType).send(await register.metrics())
   })
   return metrics
 }
 
-function addProcessMetrics(register: Registry, parts: MetricsParts) {
-  const { rejectedCount, untrustedCount, cloneSlots, dependencies } = parts
+function addProcessMetrics(register: Registry, dependencies: MetricsDependencies) {
+  const { rejectedCount, untrustedCount, cloneSlots, dependencyProbes } = dependencies
   const registers = [register]
 
   new Counter({
@@ -123,8 +123,8 @@ function addProcessMetrics(register: Registry, parts: MetricsParts) {
     labelNames: ['dependency'],
     registers,
     async collect() {
-      const available = await Promise.all(dependencies.map(({ isAvailable }) => isAvailable()))
-      for (const [index, { name }] of dependencies.entries())
+      const available = await Promise.all(dependencyProbes.map(({ isAvailable }) => isAvailable()))
+      for (const [index, { name }] of dependencyProbes.entries())
         this.set({ dependency: name }, Number(available[index]))
     },
   })
@@ -253,7 +253,7 @@ const sharedMetrics = {
 } as const
 
 /** Returns a function that updates the shared metrics from the database. If that fails, it removes the old values and rejects. */
-function addSharedMetrics(register: Registry, { db, queue, now }: MetricsParts) {
+function addSharedMetrics(register: Registry, { db, queue, now }: MetricsDependencies) {
   const metrics = new Map<string, Counter | Gauge>()
   for (const [name, [label, help]] of Object.entries(sharedMetrics)) {
     const options = { name, help, labelNames: [label], registers: [register] }
@@ -271,16 +271,16 @@ function addSharedMetrics(register: Registry, { db, queue, now }: MetricsParts) 
     const found = await allOf({
       backlog: queue.backlog(),
       unfinished: countUnfinishedByState(db),
-      tallies: readTallies(db),
+      outcomeCounts: readOutcomeCounts(db),
       blobErrors: readBlobErrors(db),
       schedules: countSchedulesByState(db, now() - OVERDUE_AFTER_MS),
-      deliveries: readDeliveryTallies(db),
+      deliveries: readDeliveryCounts(db),
       waitingEvents: countWaitingEvents(db),
       checks: readStoreChecks(db),
       stored: countSegments(db),
       workers: listProcesses(db),
     })
-    const { tallies, workers, checks } = found
+    const { outcomeCounts, workers, checks } = found
     reset()
     for (const { kind, jobs, oldest } of found.backlog) {
       set('godwit_queue_jobs', kind, jobs)
@@ -290,8 +290,10 @@ function addSharedMetrics(register: Registry, { db, queue, now }: MetricsParts) 
       set('godwit_migrations', state, count)
       set('godwit_migration_oldest_seconds', state, oldest === null ? 0 : secondsSince(oldest))
     }
-    const talliesByName = new Map(tallies.map((tally) => [tally.name as string, tally]))
-    for (const { name, count, bytes } of tallies) {
+    const countsByName = new Map(
+      outcomeCounts.map((countOutcome) => [countOutcome.name as string, countOutcome]),
+    )
+    for (const { name, count, bytes } of outcomeCounts) {
       const [kind, result] = name.split(' ') as ['migrations' | 'repositories', string]
       if (kind === 'migrations') set('godwit_migrations_ended_total', result, count)
       else {
@@ -299,8 +301,8 @@ function addSharedMetrics(register: Registry, { db, queue, now }: MetricsParts) 
         set('godwit_repository_bytes_total', result, bytes)
       }
     }
-    const exported = talliesByName.get('repositories exported')!
-    const reused = talliesByName.get('repositories reused')!
+    const exported = countsByName.get('repositories exported')!
+    const reused = countsByName.get('repositories reused')!
     set('godwit_reuse_ratio', 'repositories', reuseRatio(reused.count, exported.count))
     set('godwit_reuse_ratio', 'bytes', reuseRatio(reused.bytes, exported.bytes))
     const exporting = workers.filter(({ concurrency }) => concurrency > 0)

@@ -14,11 +14,11 @@ test('readiness is degraded while only writes fail, and unavailable while reads 
   }
   const blobs = { probe: probe('blobs') } as never
   const probes = { probeData: probe('data'), probeForge: probe('forge') }
-  const probeOwnStore = probe('ownStore')
-  const parts = { db, blobs, probeOwnStore, isCatalogueRead: () => true, ...probes }
+  const probeStoreOwner = probe('ownStore')
+  const dependencies = { db, blobs, probeStoreOwner, isIndexRead: () => true, ...probes }
   const readiness = async () => {
     // Successful probes are cached, so each check needs a new server.
-    const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, parts)
+    const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, dependencies)
     const { statusCode, body } = await app.inject('/readyz')
     const metrics = (await app.inject('/metrics')).body
     const isUp = (name: string) =>

@@ -3,7 +3,7 @@ import { arrayOf, enumOf, literal, object, string } from '../../../wire/schema.t
 import * as openapi from '../../description/operation.ts'
 import { API_VERSIONS, PUBLIC_JSON_HEADERS } from '../../middleware/api-headers.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
-import type { ServerParts } from '../../server-parts.ts'
+import type { ServerDependencies } from '../../server-dependencies.ts'
 import type { Dependency } from './dependencies.ts'
 
 const routes = openapi.routes('Service', { security: [] })({
@@ -38,9 +38,9 @@ const routes = openapi.routes('Service', { security: [] })({
     },
   },
   'meta/get': {
-    summary: 'Get facts about the server',
+    summary: 'Get information about the server',
     responses: {
-      200: openapi.jsonResponse('Facts about the server.', {
+      200: openapi.jsonResponse('Information about the server.', {
         schema: object(
           {
             verifiable_password_authentication: { const: false },
@@ -90,7 +90,10 @@ export function addHealthRoutes(app: FastifyInstance, dependencies: readonly Dep
 }
 
 /** Adds `/meta`, in which clients look for the version of GitHub Enterprise Server. It needs no token. */
-export function addMetaRoutes(app: FastifyInstance, { installedVersion }: ServerParts): void {
+export function addMetaRoutes(
+  app: FastifyInstance,
+  { installedVersion }: ServerDependencies,
+): void {
   const body = {
     verifiable_password_authentication: false,
     ...(installedVersion !== undefined && { installed_version: installedVersion }),

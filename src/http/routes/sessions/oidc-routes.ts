@@ -1,13 +1,17 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Checks, type OidcClient, SignInFailed } from './oidc-client.ts'
-import { recordIfRefused, type SignInParts, signInAs } from './sign-in.ts'
+import { recordIfRefused, type SignInDependencies, signInAs } from './sign-in.ts'
 
 const HEADERS = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
 
 /** Adds the routes by which a browser signs in with the OpenID provider. Every response is a redirect, unless a limit is exceeded. */
-export function addOidcRoutes(app: FastifyInstance, oidc: OidcClient, parts: SignInParts): void {
-  const base = new URL(`${parts.rendering.addresses.api}/`)
-  const { signIn: cookie } = parts.cookies
+export function addOidcRoutes(
+  app: FastifyInstance,
+  oidc: OidcClient,
+  dependencies: SignInDependencies,
+): void {
+  const base = new URL(`${dependencies.rendering.addresses.api}/`)
+  const { signIn: cookie } = dependencies.cookies
 
   /** Returns the address of a page of this server, or of the dashboard if `path` leads anywhere else. */
   function ownPage(path: unknown): URL {
@@ -50,9 +54,11 @@ export function addOidcRoutes(app: FastifyInstance, oidc: OidcClient, parts: Sig
       cookie.clear(reply, request)
       if (!flow) throw new SignInFailed('expired')
       const { search } = new URL(request.url, base)
-      await recordIfRefused(parts, request, async () => {
-        const identity = await parts.logins.verify(request.ip, () => oidc.finish(search, flow))
-        await signInAs(parts, identity, request, reply)
+      await recordIfRefused(dependencies, request, async () => {
+        const identity = await dependencies.logins.verify(request.ip, () =>
+          oidc.finish(search, flow),
+        )
+        await signInAs(dependencies, identity, request, reply)
       })
       return page.href
     })

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { nameKey, type Viewer } from '../../../accounts/account.ts'
 import { findAccountsById } from '../../../accounts/account-store.ts'
+import { tokensManagedUntil } from '../../../accounts/account-tokens.ts'
 import { inAuditedTransaction } from '../../../accounts/audit-log.ts'
-import { tokensManagedUntil } from '../../../accounts/own-tokens.ts'
 import * as sessionStore from '../../../accounts/session-store.ts'
 import { digestOf } from '../../../accounts/token-store.ts'
 import { invalidNameReason } from '../../../lib/names.ts'
@@ -18,7 +18,7 @@ import { actorOf, type WithQuery } from '../../middleware/request.ts'
 import { utcTimestampOrNull } from '../../rendering/rendering.ts'
 import { currentUserJson } from '../../rendering/user-json.ts'
 import { SignInFailed } from './oidc-client.ts'
-import { recordIfRefused, type SignInParts, signInAs } from './sign-in.ts'
+import { recordIfRefused, type SignInDependencies, signInAs } from './sign-in.ts'
 
 const parameters = [openapi.parameter('session')]
 const description = `For the pages of this server: a cookie that scripts cannot read replaces the token. ${EXTENSION}`
@@ -64,8 +64,8 @@ const SESSION_HEADERS = {
 }
 
 /** Adds sign-in and sign-out for browsers, which get a cookie that scripts cannot read instead of the token. */
-export function addSessionRoutes(app: FastifyInstance, parts: SignInParts): void {
-  const { db, now, authenticator, rendering, sessionTtlMs: ttlMs, cookies } = parts
+export function addSessionRoutes(app: FastifyInstance, dependencies: SignInDependencies): void {
+  const { db, now, authenticator, rendering, sessionTtlMs: ttlMs, cookies } = dependencies
 
   async function sessionJson(viewer: Viewer | undefined): Promise<wire.Session> {
     if (!viewer) return { user: null }
@@ -79,19 +79,19 @@ export function addSessionRoutes(app: FastifyInstance, parts: SignInParts): void
     }
   }
 
-  const proxyUserOf = createProxyUserReader(parts)
+  const proxyUserOf = createProxyUserReader(dependencies)
 
   /** Signs in the person whom the proxy has authenticated, in place of anybody who was signed in before. */
   async function signInByProxy(request: FastifyRequest, reply: FastifyReply, login: string) {
     const before = cookies.read(request)
     const subject = nameKey(login)
-    const identity = { issuer: `header:${parts.userHeader}`, subject, login }
+    const identity = { issuer: `header:${dependencies.userHeader}`, subject, login }
     try {
       const invalid = invalidNameReason(login)
-      const viewer = await recordIfRefused(parts, request, async () => {
+      const viewer = await recordIfRefused(dependencies, request, async () => {
         if (invalid)
           throw new SignInFailed('no-login', invalid, { issuer: identity.issuer, as: login })
-        return signInAs(parts, identity, request, reply)
+        return signInAs(dependencies, identity, request, reply)
       })
       if (before !== undefined) await sessionStore.closeSession(db, before)
       return viewer
@@ -122,13 +122,17 @@ export function addSessionRoutes(app: FastifyInstance, parts: SignInParts): void
   app.post<Open>('/session', openOptions, async (request, reply) => {
     if (!isFromOwnPage(request)) throw httpErrors.sessionsOnlyForPages()
     const { token } = request.body
-    const viewer = await parts.logins.viewerOf(token, request.ip, 'session.open')
+    const viewer = await dependencies.logins.viewerOf(token, request.ip, 'session.open')
     request.viewer = viewer
-    await parts.limit.count(request, reply)
-    const secret = await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
-      await record(tx, 'session.open')
-      return sessionStore.openSession(tx, { ...viewer, token }, { now: now(), ttlMs })
-    })
+    await dependencies.limit.count(request, reply)
+    const secret = await inAuditedTransaction(
+      dependencies,
+      actorOf(request),
+      async (tx, record) => {
+        await record(tx, 'session.open')
+        return sessionStore.openSession(tx, { ...viewer, token }, { now: now(), ttlMs })
+      },
+    )
     cookies.set(reply, request, secret)
     const session = { openedAt: now(), digest: digestOf(secret) }
     return sendJson(reply.code(201), await sessionJson({ ...viewer, session }))
@@ -146,7 +150,7 @@ export function addSessionRoutes(app: FastifyInstance, parts: SignInParts): void
       if (isAll && session?.viewer.organizationId !== undefined)
         throw httpErrors.tokenOfOrganization()
       request.viewer = session?.viewer ?? null
-      await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+      await inAuditedTransaction(dependencies, actorOf(request), async (tx, record) => {
         if (session) await record(tx, isAll ? 'session.close-all' : 'session.close')
         if (session && isAll) await sessionStore.closeSessionsOf(tx, session.viewer.account)
         else await sessionStore.closeSession(tx, secret)
@@ -164,7 +168,7 @@ const WARNING_INTERVAL_MS = 60_000
  * Returns a function that reads the person whom the proxy has authenticated from the header of `--user-header`. The header is ignored
  * unless a trusted proxy sent it for a page of this server: everybody else can send it too.
  */
-function createProxyUserReader({ userHeader, trustedProxies, log, now }: SignInParts) {
+function createProxyUserReader({ userHeader, trustedProxies, log, now }: SignInDependencies) {
   const isTrusted = createNetworkFilter(trustedProxies)
   let warnedAt = Number.NEGATIVE_INFINITY
 

@@ -8,12 +8,12 @@ import {
   type Refusal,
 } from '../../../accounts/identity-store.ts'
 import { digestOf } from '../../../accounts/token-store.ts'
-import { ignoreRemoval, RECENT_IF_AVAILABLE } from '../../../repositories/refresh-rights.ts'
+import { ignoreRemoval, RECENT_IF_AVAILABLE } from '../../../repositories/refresh-permissions.ts'
 import { actorOf } from '../../middleware/request.ts'
-import type { Guards, ServerParts } from '../../server-parts.ts'
+import type { Guards, ServerDependencies } from '../../server-dependencies.ts'
 import { SignInFailed } from './oidc-client.ts'
 
-export type SignInParts = ServerParts & Guards
+export type SignInDependencies = ServerDependencies & Guards
 
 const REASONS: Record<Refusal, string> = {
   unknown: 'nobody with this login owns or may read a repository here',
@@ -25,14 +25,22 @@ const REASONS: Record<Refusal, string> = {
 
 /** Opens a session for an identity that was verified, and sets its cookie. Throws SignInFailed, or once the rate limit is exceeded. */
 export async function signInAs(
-  parts: SignInParts,
+  dependencies: SignInDependencies,
   identity: Identity,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Viewer> {
-  const { now, log, rights, cookies, limit, sessionTtlMs: ttlMs, mayCreateAccounts } = parts
+  const {
+    now,
+    log,
+    permissionsRefresher,
+    cookies,
+    limit,
+    sessionTtlMs: ttlMs,
+    mayCreateAccounts,
+  } = dependencies
   const { issuer, subject, login } = identity
-  const found = await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+  const found = await inAuditedTransaction(dependencies, actorOf(request), async (tx, record) => {
     const options = { mayCreate: mayCreateAccounts, now: now() }
     const result = await accountOfIdentity(tx, identity, options)
     if ('refusal' in result) return result
@@ -51,19 +59,23 @@ export async function signInAs(
   }
   const { account } = found
   await limit.count({ viewer: { account }, ip: request.ip }, reply)
-  // A removed account is rejected later, by its first request that needs rights.
-  await rights?.refresh(account, RECENT_IF_AVAILABLE).catch(ignoreRemoval)
+  // A removed account is rejected later, by its first request that needs permissions.
+  await permissionsRefresher?.refresh(account, RECENT_IF_AVAILABLE).catch(ignoreRemoval)
   const openedAt = now()
   const actor = { ...actorOf(request), login: account.login, accountId: account.id }
-  const { secret, tokenId } = await inAuditedTransaction(parts, actor, async (tx, record) => {
-    const opened = await openSessionOfIdentity(tx, identity, account, { now: openedAt, ttlMs })
-    if (!opened)
-      throw new SignInFailed('expired', 'this sign-in is no longer valid: try again', {
-        ...{ issuer, identity: subject, as: login },
-      })
-    await record(tx, 'session.open', { details: { issuer } })
-    return opened
-  })
+  const { secret, tokenId } = await inAuditedTransaction(
+    dependencies,
+    actor,
+    async (tx, record) => {
+      const opened = await openSessionOfIdentity(tx, identity, account, { now: openedAt, ttlMs })
+      if (!opened)
+        throw new SignInFailed('expired', 'this sign-in is no longer valid: try again', {
+          ...{ issuer, identity: subject, as: login },
+        })
+      await record(tx, 'session.open', { details: { issuer } })
+      return opened
+    },
+  )
   cookies.set(reply, request, secret)
   request.viewer = { account, tokenId, session: { openedAt, digest: digestOf(secret) } }
   return request.viewer
@@ -71,7 +83,7 @@ export async function signInAs(
 
 /** Runs a sign-in without a token, and records in the audit log if it is refused. */
 export async function recordIfRefused<T>(
-  { logins }: SignInParts,
+  { logins }: SignInDependencies,
   request: FastifyRequest,
   signIn: () => Promise<T>,
 ): Promise<T> {

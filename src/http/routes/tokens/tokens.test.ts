@@ -19,12 +19,12 @@ import {
 import { gitHost } from '../../../../test/support/git-host.ts'
 import { PREVIEW, withoutCloneTokens } from '../../../../test/support/service.ts'
 import { ensureAccount, findAccount, upsertAccount } from '../../../accounts/account-store.ts'
+import { createAccountToken } from '../../../accounts/account-tokens.ts'
 import { createAuthenticator } from '../../../accounts/authenticator.ts'
-import { createOwnToken } from '../../../accounts/own-tokens.ts'
 import { openSessionWithoutToken } from '../../../accounts/session-store.ts'
 import { addToken } from '../../../accounts/token-store.ts'
 import { embeddedQueue } from '../../../queue/embedded.ts'
-import { syncCatalogue } from '../../../repositories/sync.ts'
+import { syncAllRepositories } from '../../../repositories/sync.ts'
 import { gitDirectory } from '../../../sources/directory/git-directory.ts'
 import type { NewToken, Session, Token } from '../../../wire/types.ts'
 
@@ -55,7 +55,7 @@ async function scene(t: TestContext, engine: Engine, maxTokens = 20) {
   const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const clock = { ahead: 0 }
   const now = () => Date.now() + clock.ahead
-  await syncCatalogue({ db, source, now })
+  await syncAllRepositories({ db, source, now })
   const alice = await upsertAccount(db, 'alice', { siteAdmin: true }, now())
   const operatorToken = await addToken(db, alice, { name: 'first', expiresAt: null, now: now() })
   const lines: Record<string, unknown>[] = []
@@ -65,7 +65,7 @@ async function scene(t: TestContext, engine: Engine, maxTokens = 20) {
       ...{ db, now, log, source, maxTokens, queue: embeddedQueue({ db }) },
       ...{ maxUnfinished: 99, maxSchedules: 99, lockTtlMs: 1000 },
       authenticator: createAuthenticator({ db, now }),
-      isCatalogueRead: () => true,
+      isIndexRead: () => true,
       isWebhookAllowed: () => true,
     }),
   )
@@ -239,7 +239,7 @@ onSqlite('own tokens', (engine) => {
     const concurrent = Array.from({ length: 6 }, () =>
       db
         .transaction()
-        .execute((tx) => createOwnToken(tx, viewer, settings, { max: 4, now: now() })),
+        .execute((tx) => createAccountToken(tx, viewer, settings, { max: 4, now: now() })),
     )
     const created = (await Promise.allSettled(concurrent)).filter(
       ({ status }) => status === 'fulfilled',

@@ -1,7 +1,11 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Viewer } from '../../../accounts/account.ts'
+import {
+  createAccountToken,
+  listAccountTokens,
+  tokensManagedUntil,
+} from '../../../accounts/account-tokens.ts'
 import { inAuditedTransaction } from '../../../accounts/audit-log.ts'
-import { createOwnToken, listOwnTokens, tokensManagedUntil } from '../../../accounts/own-tokens.ts'
 import { revokeTokensOf } from '../../../accounts/token-store.ts'
 import { NotFound } from '../../../lib/request-errors.ts'
 import { EXTENSION, integer } from '../../../wire/schema.ts'
@@ -12,7 +16,7 @@ import { sendJson } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import { actorOf, requireId, requireViewer } from '../../middleware/request.ts'
 import { tokenJson } from '../../rendering/token-json.ts'
-import type { ApiParts } from '../../server-parts.ts'
+import type { ApiDependencies } from '../../server-dependencies.ts'
 
 const SESSION_ONLY =
   'Only for the dashboard, in a session that was opened at most 15 minutes ago: requests with a token get 403. If the user must sign in again, the response has the header `x-godwit-session: sign-in-required`.'
@@ -54,13 +58,13 @@ const routes = openapi.routes('Caller', { config: { resource: 'Token' } })({
   },
 })
 
-export function addTokenRoutes(app: FastifyInstance, parts: ApiParts): void {
-  const { db, now, rendering, maxTokens } = parts
+export function addTokenRoutes(app: FastifyInstance, dependencies: ApiDependencies): void {
+  const { db, now, rendering, maxTokens } = dependencies
   const { addresses } = rendering
 
   app.get('/user/tokens', routes['users/list-tokens'], async (request, reply) => {
     const viewer = requireViewer(request)
-    const all = await listOwnTokens(db, viewer.account)
+    const all = await listAccountTokens(db, viewer.account)
     return sendPageOf(reply, addresses, all, (each) => tokenJson(each, viewer))
   })
 
@@ -80,20 +84,24 @@ export function addTokenRoutes(app: FastifyInstance, parts: ApiParts): void {
     const { name, expires_in_days: days, organization = null } = request.body
     const { read_only: isReadOnly = false } = request.body
     const wanted = { name: name.trim(), days, isReadOnly, organization }
-    const created = await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
-      const token = await createOwnToken(tx, viewer, wanted, { max: maxTokens, now: now() })
-      const { id, isReadOnly: readOnly } = token
-      const details = { created: id, name: token.name, readOnly, organization }
-      await record(tx, 'token.create', { subject: `token ${id}`, details })
-      return token
-    })
+    const created = await inAuditedTransaction(
+      dependencies,
+      actorOf(request),
+      async (tx, record) => {
+        const token = await createAccountToken(tx, viewer, wanted, { max: maxTokens, now: now() })
+        const { id, isReadOnly: readOnly } = token
+        const details = { created: id, name: token.name, readOnly, organization }
+        await record(tx, 'token.create', { subject: `token ${id}`, details })
+        return token
+      },
+    )
     const body: wire.NewToken = { ...tokenJson(created, viewer), token: created.token }
     return sendJson(reply.code(201).header('cache-control', 'no-store'), body)
   })
 
   async function revoke(reply: FastifyReply, id?: number) {
     const { account } = await requireRecentSession(reply)
-    await inAuditedTransaction(parts, actorOf(reply.request), async (tx, record) => {
+    await inAuditedTransaction(dependencies, actorOf(reply.request), async (tx, record) => {
       const revoked = await revokeTokensOf(tx, account, { now: now(), bySelf: true, id })
       if (id !== undefined && revoked.length === 0) throw new NotFound()
       for (const each of revoked)

@@ -9,7 +9,7 @@ import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import type { RateLimit } from '../../middleware/rate-limit.ts'
 import { requireFound, requireId, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import { currentUserJson } from '../../rendering/user-json.ts'
-import type { ServerParts } from '../../server-parts.ts'
+import type { ServerDependencies } from '../../server-dependencies.ts'
 
 type InPath = WithQuery & { Params: { username: string } }
 type ById = { Params: { account_id: string } }
@@ -50,8 +50,12 @@ const routes = openapi.routes('Caller')({
 })
 
 /** Adds the caller, the caller's rate limit, and the targets of the `url` and the `repos_url` of every account. */
-export function addUserRoutes(app: FastifyInstance, parts: ServerParts, limit: RateLimit): void {
-  const { db, rendering } = parts
+export function addUserRoutes(
+  app: FastifyInstance,
+  dependencies: ServerDependencies,
+  limit: RateLimit,
+): void {
+  const { db, rendering } = dependencies
 
   async function sendAccount(reply: FastifyReply, account: Account) {
     const publicCount = await countPublic(db, account)

@@ -55,18 +55,19 @@ test('the link to the next page has the base URL, and other cursors are invalid'
 })
 
 test('a ping above the limit is refused as an invalid request', async (t) => {
-  const { db, clock, createAccount, addWebhook, parts } = await webhookScene(t, 'sqlite')
+  const { db, clock, createAccount, addWebhook, dependencies } = await webhookScene(t, 'sqlite')
   const now = () => clock.now
   const alice = await createAccount('alice')
   const webhook = await addWebhook(alice, 'https://receiver.test/')
-  for (let n = 1; n < MAX_PINGS_PER_HOUR; n++) await pingWebhook(parts, webhook, { sender: alice })
+  for (let n = 1; n < MAX_PINGS_PER_HOUR; n++)
+    await pingWebhook(dependencies, webhook, { sender: alice })
   const token = await addToken(db, alice, { name: '', expiresAt: null, now: now() })
   const authenticator = createAuthenticator({ db, now })
   const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
     db,
     now,
     authenticator,
-    queue: parts.queue,
+    queue: dependencies.queue,
   })
   const ping = () =>
     app.inject({

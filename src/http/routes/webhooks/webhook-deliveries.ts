@@ -44,8 +44,8 @@ const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
   },
 })
 
-export const addDeliveryRoutes: AddScopedRoutes = (app, parts, { path, options }) => {
-  const { db, rendering } = parts
+export const addDeliveryRoutes: AddScopedRoutes = (app, dependencies, { path, options }) => {
+  const { db, rendering } = dependencies
   const list = `${path}/:hook_id/deliveries`
   const one = `${list}/:delivery_id`
   const deliveryInPath = async ({ params }: FastifyRequest<ByHook>, webhook: Webhook) =>
@@ -53,7 +53,7 @@ export const addDeliveryRoutes: AddScopedRoutes = (app, parts, { path, options }
 
   const listOptions = options(routes['users/list-webhook-deliveries'])
   app.get<ByHook>(list, listOptions, async (request, reply) => {
-    const webhook = await webhookInPath(parts, request)
+    const webhook = await webhookInPath(dependencies, request)
     const { limit } = parsePaging(request.query)
     const from = parseCursor(request.query, parseId)
     const listed = await listDeliveries(db, webhook, { from, limit: limit + 1 })
@@ -64,17 +64,17 @@ export const addDeliveryRoutes: AddScopedRoutes = (app, parts, { path, options }
   })
 
   app.get<ByHook>(one, options(routes['users/get-webhook-delivery']), async (request, reply) => {
-    const webhook = await webhookInPath(parts, request)
+    const webhook = await webhookInPath(dependencies, request)
     return sendJsonWithEtag(reply, fullDeliveryJson(await deliveryInPath(request, webhook)))
   })
 
   const redeliverOptions = options(routes['users/redeliver-webhook-delivery'])
   app.post<ByHook>(`${one}/attempts`, redeliverOptions, async (request, reply) => {
-    const webhook = await webhookInPath(parts, request)
+    const webhook = await webhookInPath(dependencies, request)
     const { id, eventId, guid } = await deliveryInPath(request, webhook)
     const about = aboutWebhook(webhook, { delivery: id, guid })
-    await audited(parts, actorOf(request), (record) =>
-      redeliver(parts, webhook, eventId, (tx) => record(tx, 'webhook.redeliver', about)),
+    await audited(dependencies, actorOf(request), (record) =>
+      redeliver(dependencies, webhook, eventId, (tx) => record(tx, 'webhook.redeliver', about)),
     )
     return sendJson(reply.code(202), {})
   })

@@ -3,7 +3,7 @@ import type { Account } from '../../../accounts/account.ts'
 import type { EndedMigration } from '../../../migrations/end-migration.ts'
 import type { Addresses } from '../../../repositories/addresses.ts'
 import type { Delivery, FullDelivery, WebhookEvent } from '../../../webhooks/delivery-store.ts'
-import type { PingFacts } from '../../../webhooks/manage-webhooks.ts'
+import type { PingSubject } from '../../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../../webhooks/webhook-store.ts'
 import type * as wire from '../../../wire/types.ts'
 import { migrationJson, scopeAddress, summaryJson } from '../../rendering/migration-json.ts'
@@ -65,7 +65,8 @@ export const deliveryJson = (delivery: Delivery) =>
     throttled_at: null,
     state: delivery.state,
     next_attempt_at: utcTimestampOrNull(delivery.nextAt),
-    migration_id: delivery.event === 'ping' ? null : (delivery.facts as EndedMigration).summary.id,
+    migration_id:
+      delivery.event === 'ping' ? null : (delivery.subject as EndedMigration).summary.id,
   }) satisfies Schemas['hook-delivery-item'] & wire.WebhookDelivery
 
 export function fullDeliveryJson(delivery: FullDelivery) {
@@ -87,14 +88,14 @@ export function webhookPayload(rendering: Rendering) {
     sender: userJson(sender, addresses),
     ...(owner.type === 'Organization' && { organization: organizationJson(owner, addresses) }),
   })
-  return ({ event, action, facts }: WebhookEvent, webhook: Webhook): Record<string, unknown> => {
+  return ({ event, action, subject }: WebhookEvent, webhook: Webhook): Record<string, unknown> => {
     const { owner } = webhook
     if (event === 'ping') {
-      const { sender } = facts as PingFacts
+      const { sender } = subject as PingSubject
       const hook = webhookJson(webhook, addresses)
       return { zen: ZEN, hook_id: webhook.id, hook, ...accountsJson(sender, owner) }
     }
-    const { summary, startedBy } = facts as EndedMigration
+    const { summary, startedBy } = subject as EndedMigration
     return {
       action: action as wire.WebhookEvent['action'],
       migration: migrationJson(summary, [], rendering, owner),

@@ -30,7 +30,7 @@ import {
   organizationPath,
   scopeOf,
 } from '../../scopes/scoped-path.ts'
-import type { ServerParts } from '../../server-parts.ts'
+import type { ServerDependencies } from '../../server-dependencies.ts'
 import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
 
 export const CALLER_WEBHOOKS_PATH = callerPath('/user/hooks')
@@ -89,20 +89,20 @@ const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
   },
 })
 
-export const addWebhookRoutes: AddScopedRoutes = (app, parts, { path, options }) => {
-  const { addresses } = parts.rendering
+export const addWebhookRoutes: AddScopedRoutes = (app, dependencies, { path, options }) => {
+  const { addresses } = dependencies.rendering
   const one = `${path}/:hook_id`
 
   app.get(path, options(routes['users/list-webhooks']), async (request, reply) => {
-    const all = await listWebhooks(parts.db, scopeOf(request))
+    const all = await listWebhooks(dependencies.db, scopeOf(request))
     return sendPageOf(reply, addresses, all, (each) => webhookJson(each, addresses))
   })
 
   type Create = { Body: wire.WebhookRequest }
   app.post<Create>(path, options(routes['users/create-webhook']), async (request, reply) => {
-    const settings = settingsFrom(request.body, undefined, parts.isWebhookAllowed)
-    const added = await audited(parts, actorOf(request), (record) =>
-      manage.addWebhook(parts, scopeOf(request), settings, pingOf(request), (tx, webhook) =>
+    const settings = settingsFrom(request.body, undefined, dependencies.isWebhookAllowed)
+    const added = await audited(dependencies, actorOf(request), (record) =>
+      manage.addWebhook(dependencies, scopeOf(request), settings, pingOf(request), (tx, webhook) =>
         record(tx, 'webhook.create', aboutWebhook(webhook)),
       ),
     )
@@ -111,19 +111,19 @@ export const addWebhookRoutes: AddScopedRoutes = (app, parts, { path, options })
   })
 
   app.get<ByHook>(one, options(routes['users/get-webhook']), async (request, reply) =>
-    sendJsonWithEtag(reply, webhookJson(await webhookInPath(parts, request), addresses)),
+    sendJsonWithEtag(reply, webhookJson(await webhookInPath(dependencies, request), addresses)),
   )
 
   type Change = ByHook & { Body: wire.WebhookChange }
   app.patch<Change>(one, options(routes['users/update-webhook']), async (request, reply) => {
-    const changed = await changeWebhook(parts, request, request.body)
+    const changed = await changeWebhook(dependencies, request, request.body)
     return sendJson(reply, webhookJson(changed, addresses))
   })
 
   app.delete<ByHook>(one, options(routes['users/delete-webhook']), async (request, reply) => {
-    const webhook = await webhookInPath(parts, request)
-    await audited(parts, actorOf(request), (record) =>
-      manage.removeWebhook(parts, webhook, (tx) =>
+    const webhook = await webhookInPath(dependencies, request)
+    await audited(dependencies, actorOf(request), (record) =>
+      manage.removeWebhook(dependencies, webhook, (tx) =>
         record(tx, 'webhook.delete', aboutWebhook(webhook)),
       ),
     )
@@ -134,9 +134,9 @@ export const addWebhookRoutes: AddScopedRoutes = (app, parts, { path, options })
     `${one}/pings`,
     options(routes['users/ping-webhook']),
     async (request, reply) => {
-      const webhook = await webhookInPath(parts, request)
-      await audited(parts, actorOf(request), (record) =>
-        manage.pingWebhook(parts, webhook, pingOf(request), (tx) =>
+      const webhook = await webhookInPath(dependencies, request)
+      await audited(dependencies, actorOf(request), (record) =>
+        manage.pingWebhook(dependencies, webhook, pingOf(request), (tx) =>
           record(tx, 'webhook.ping', aboutWebhook(webhook)),
         ),
       )
@@ -146,20 +146,20 @@ export const addWebhookRoutes: AddScopedRoutes = (app, parts, { path, options })
 
   const getConfigOptions = options(routes['users/get-webhook-config'])
   app.get<ByHook>(`${one}/config`, getConfigOptions, async (request, reply) =>
-    sendJsonWithEtag(reply, webhookConfigJson(await webhookInPath(parts, request))),
+    sendJsonWithEtag(reply, webhookConfigJson(await webhookInPath(dependencies, request))),
   )
 
   type ChangeConfig = ByHook & { Body: wire.WebhookConfigChange }
   const changeConfigOptions = options(routes['users/update-webhook-config'])
   app.patch<ChangeConfig>(`${one}/config`, changeConfigOptions, async (request, reply) => {
-    const changed = await changeWebhook(parts, request, { config: request.body })
+    const changed = await changeWebhook(dependencies, request, { config: request.body })
     return sendJson(reply, webhookConfigJson(changed))
   })
 }
 
 /** Returns the webhook that the path names; throws 404 if the scope has no such webhook. */
 export const webhookInPath = async (
-  { db }: ServerParts,
+  { db }: ServerDependencies,
   request: FastifyRequest<ByHook>,
 ): Promise<Webhook> =>
   requireFound(await findWebhook(db, scopeOf(request), requireId(request.params.hook_id)))
@@ -175,22 +175,22 @@ export const aboutWebhook = (
 })
 
 async function changeWebhook(
-  parts: ServerParts,
+  dependencies: ServerDependencies,
   request: FastifyRequest,
   body: wire.WebhookChange,
 ): Promise<Webhook> {
-  const webhook = await webhookInPath(parts, request as FastifyRequest<ByHook>)
-  return audited(parts, actorOf(request), (record) =>
+  const webhook = await webhookInPath(dependencies, request as FastifyRequest<ByHook>)
+  return audited(dependencies, actorOf(request), (record) =>
     manage.editWebhook(
-      parts,
+      dependencies,
       webhook,
-      (current) => settingsFrom(body, current, parts.isWebhookAllowed),
+      (current) => settingsFrom(body, current, dependencies.isWebhookAllowed),
       (tx, changed) => record(tx, 'webhook.update', aboutWebhook(changed)),
     ),
   )
 }
 
-const pingOf = (request: FastifyRequest): manage.PingFacts => ({
+const pingOf = (request: FastifyRequest): manage.PingSubject => ({
   sender: requireViewer(request).account,
 })
 

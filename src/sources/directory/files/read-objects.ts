@@ -20,7 +20,7 @@ const LOOSE_HEADER_BYTES = 128
  * Opens the objects of an ordinary repository, which are read from its files and checked against their names. Throws NeedsGit for
  * anything unusual, missing or damaged: then git decides, and explains what is wrong.
  *
- * Starting git costs more than reading a small repository: the facts of a repository with 30 commits take 6 ms of CPU time with this
+ * Starting git costs more than reading a small repository: the metadata of a repository with 30 commits takes 6 ms of CPU time with this
  * reader and 22 ms with git commands, so it makes a sync of 10,000 repositories more than three times as fast.
  */
 export async function openObjectFiles(dir: string, format: ObjectFormat): Promise<ObjectFiles> {

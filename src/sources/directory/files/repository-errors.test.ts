@@ -4,19 +4,19 @@ import { existsSync } from 'node:fs'
 import { chmod, readdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { factsScene, MIT } from '../../../../test/support/facts-scene.ts'
+import { MIT, metadataScene } from '../../../../test/support/metadata-scene.ts'
 import { createGit } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
 
-const { host, nextName, factsOf, assertUnreadable } = await factsScene()
+const { host, nextName, metadataOf, assertUnreadable } = await metadataScene()
 after(() => host.remove())
 
 test('a missing commit', async () => {
   const dir = await host.repository(nextName(), { files: { 'a.py': 'a' } })
-  const facts = await factsOf(dir)
-  await forgetLoose(dir, facts.headCommit!)
+  const metadata = await metadataOf(dir)
+  await forgetLoose(dir, metadata.headCommit!)
   await assertUnreadable(dir, /missing object|bad object/)
-  await assertUnreadable(dir, /missing object|bad object/, facts)
+  await assertUnreadable(dir, /missing object|bad object/, metadata)
 })
 
 test('a missing tree', async () => {
@@ -83,7 +83,7 @@ test('programs that a repository names are not run', async () => {
   await assert.rejects(host.git(['cat-file', '-p', blob], { dir }))
   assert.equal(existsSync(canary), true, 'the trap does not work')
   await rm(canary)
-  await factsOf(dir).catch((error: unknown) => assert.ok(error instanceof Unreadable))
+  await metadataOf(dir).catch((error: unknown) => assert.ok(error instanceof Unreadable))
   assert.equal(existsSync(canary), false)
 })
 
@@ -93,7 +93,7 @@ test('a missing git is not reported as an error of the repository', async () => 
   const dir = await host.repository(nextName(), { files: { 'a.py': 'a' }, config })
   const home = join(host.root, '..', 'another-home')
   const git = createGit({ program: 'no-such-git', searchPath: '/nonexistent', home })
-  await assert.rejects(factsOf(dir, undefined, git), (error) => !(error instanceof Unreadable))
+  await assert.rejects(metadataOf(dir, undefined, git), (error) => !(error instanceof Unreadable))
 })
 
 async function forgetLoose(dir: string, oid: string): Promise<void> {

@@ -36,9 +36,13 @@ export async function readFormat(directory: NamedDirectory, reader: ConfigReader
   let lfsStorage: string | undefined
   const file = join(directory.dir, 'config')
   const text = (await readText(directory, 'config', { maxBytes: MAX_CONFIG_BYTES })) ?? ''
-  const own = parsePlainConfig(decodeUtf8(text)) ?? (await readConfigFile(file, reader))
-  if (hasIncludes(own)) await refuseSpecialIncludes(directory, file, own, reader)
-  const settings = hasIncludes(own) ? await readConfigWithIncludes(file, reader) : own
+  const repositorySettings =
+    parsePlainConfig(decodeUtf8(text)) ?? (await readConfigFile(file, reader))
+  if (hasIncludes(repositorySettings))
+    await refuseSpecialIncludes(directory, file, repositorySettings, reader)
+  const settings = hasIncludes(repositorySettings)
+    ? await readConfigWithIncludes(file, reader)
+    : repositorySettings
   for (const [key, values] of settings) {
     const extension = /^extensions\.(.+)$/.exec(key)?.[1]
     // A key without a value means true.
@@ -55,7 +59,7 @@ export async function readFormat(directory: NamedDirectory, reader: ConfigReader
         throw new Unsupported(directory.name, `extensions.${extension} = ${value} is not supported`)
     }
   }
-  return { objectFormat, lfsStorage, settings: own }
+  return { objectFormat, lfsStorage, settings: repositorySettings }
 }
 
 /** Throws Unsupported if a shallow clone or grafts cut off a part of the history. */

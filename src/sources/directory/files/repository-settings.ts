@@ -119,7 +119,7 @@ export function parsePlainConfig(text: string): Map<string, string[]> | undefine
 /**
  * Parses a config without quotes, escapes and other special syntax, as most configs are; returns undefined if only git can parse it. The
  * settings are in the order in which `git config --list` prints them. Running `git config` instead takes 7 ms of CPU time, more than
- * reading all facts of a small repository; this takes 0.1 ms.
+ * reading all metadata of a small repository; this takes 0.1 ms.
  */
 export function plainSettings(text: string): [key: string, value: string][] | undefined {
   // Git ends lines at a carriage return too, and stops at a null.

@@ -95,12 +95,12 @@ export async function refuseSpecialObjects(
   repository: Repository,
   { areObjectsOrdinary = false } = {},
 ): Promise<void> {
-  const own = join(repository.dir, 'objects')
-  const stores = new Set([own])
+  const objectsDirectory = join(repository.dir, 'objects')
+  const stores = new Set([objectsDirectory])
   for (const store of stores) {
-    const label = store === own ? 'objects' : 'its alternate objects'
+    const label = store === objectsDirectory ? 'objects' : 'its alternate objects'
     const path = toBytes(store)
-    if (store !== own || !areObjectsOrdinary) {
+    if (store !== objectsDirectory || !areObjectsOrdinary) {
       const names = listFolders(repository, path, label).filter((name) => OBJECT_FOLDER.test(name))
       await forEachInTurns([...names, ...OBJECT_SUBFOLDERS], (folder) =>
         listFolders(repository, `${path}/${folder}`, `${label}/${folder}`),

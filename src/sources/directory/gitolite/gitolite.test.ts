@@ -38,7 +38,7 @@ async function setUpGitolite(t: TestContext) {
 
 test('a user with RW+ is a collaborator with admin permission', async (t) => {
   const { source } = await setUpGitolite(t)
-  const { collaborators } = await source.facts((await source.find('team', 'site'))!)
+  const { collaborators } = await source.metadata((await source.find('team', 'site'))!)
   assert.deepEqual(collaborators, [{ login: 'alice', permission: 'admin' }])
 })
 
@@ -47,7 +47,7 @@ test('a creator whose name is no pattern gives the repository no other name', as
   const rule = "'CREATORteam/site' => {'bob' => [[2, 'R', 'refs/.*']]}"
   await writeFile(conf, CONF.replace(/\}\);\n$/, `}, ${rule});\n`))
   await writeFile(join(dir, 'gl-creator'), 'a++\n')
-  const { collaborators } = await source.facts((await source.find('team', 'site'))!)
+  const { collaborators } = await source.metadata((await source.find('team', 'site'))!)
   assert.ok(!collaborators?.some(({ login }) => login === 'bob'))
   assert.ok(collaborators?.some(({ login }) => login === 'alice'))
 })

@@ -3,7 +3,12 @@ import { readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode, ifExists } from '../../../lib/errno.ts'
 import { memoize } from '../../../lib/memoize.ts'
-import { type Collaborator, PERMISSIONS, type Permission, type SourceFacts } from '../../source.ts'
+import {
+  type Collaborator,
+  PERMISSIONS,
+  type Permission,
+  type SourceMetadata,
+} from '../../source.ts'
 import { readRegularFile } from '../files/regular-file.ts'
 import { fileErrorReason } from '../files/repository-errors.ts'
 import { preciseStat } from '../files/sync-fs.ts'
@@ -17,15 +22,15 @@ import {
   loadConf,
   type Rule,
   throwUnreadableConf,
-  unreadableRights,
+  unreadablePermissions,
   withMembers,
 } from './loaded-conf.ts'
 
-interface GitoliteRights {
+interface GitolitePermissions {
   collaborators: Collaborator[]
   isOwnerUser: boolean
   /** Changes with the others. */
-  stamp: string
+  changeToken: string
 }
 
 const MAX_FILE_BYTES = 1024 * 1024
@@ -52,15 +57,20 @@ function openGitolite(admin: string, root: string) {
 
   return {
     warnings: async (): Promise<readonly string[]> => (await current()).warnings,
-    async rights({ owner, dir, path, wikiDir }: RepositoryDirectory): Promise<GitoliteRights> {
+    async permissions({
+      owner,
+      dir,
+      path,
+      wikiDir,
+    }: RepositoryDirectory): Promise<GitolitePermissions> {
       const conf = await current()
       const own = await levelsIn(conf, admin, dir, path)
       // In Godwit, everybody who can read a repository can read its wiki.
       if (wikiDir !== null) keepLesser(own, await levelsIn(conf, admin, wikiDir, `${path}.wiki`))
       const collaborators = toCollaborators(own, conf)
       const isOwnerUser = conf.users.has(owner.toLowerCase())
-      const stamp = hash('sha256', JSON.stringify([collaborators, isOwnerUser]), 'base64url')
-      return { collaborators, isOwnerUser, stamp }
+      const changeToken = hash('sha256', JSON.stringify([collaborators, isOwnerUser]), 'base64url')
+      return { collaborators, isOwnerUser, changeToken }
     },
   }
 }
@@ -91,7 +101,7 @@ async function hasHook(admin: string, dir: string): Promise<boolean> {
   const [own, common] = [join(dir, 'hooks', 'update'), join(admin, 'hooks', 'common', 'update')]
   const unlessMissing = <T>(path: Promise<T>) =>
     ifExists(path, 'ENOENT', 'ENOTDIR', 'EINVAL', 'ELOOP').catch((error: unknown) => {
-      throw unreadableRights(`hooks/update: ${fileErrorReason(error) ?? 'unreadable'}`, error)
+      throw unreadablePermissions(`hooks/update: ${fileErrorReason(error) ?? 'unreadable'}`, error)
     })
   // EINVAL is the code for a file that is not a link.
   const target = await unlessMissing(readlink(own))
@@ -128,7 +138,7 @@ function parseRole(line: string): readonly [string, readonly string[]] {
 async function readFileOrEmpty(dir: string, file: string): Promise<string> {
   const text = await readRegularFile(join(dir, file), MAX_FILE_BYTES).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return ''
-    throw unreadableRights(`${file}: ${fileErrorReason(error) ?? 'unreadable'}`, error)
+    throw unreadablePermissions(`${file}: ${fileErrorReason(error) ?? 'unreadable'}`, error)
   })
   return text.toString()
 }
@@ -298,21 +308,28 @@ export function gitoliteFinder(root: string): FindGitolite {
  */
 export function ownerRefusal(
   { owner }: RepositoryDirectory,
-  rights: GitoliteRights,
+  permissions: GitolitePermissions,
 ): string | undefined {
-  if (!rights.isOwnerUser) return undefined
-  const own = rights.collaborators.find(({ login }) => login.toLowerCase() === owner.toLowerCase())
+  if (!permissions.isOwnerUser) return undefined
+  const own = permissions.collaborators.find(
+    ({ login }) => login.toLowerCase() === owner.toLowerCase(),
+  )
   if (own?.permission === 'admin') return undefined
   return `${owner} would own it here, but gitolite does not give ${owner} RW+`
 }
 
-/** Adds gitolite's collaborators to the facts. Those in the repository's own config take precedence. */
-export function addRights(facts: SourceFacts, rights: GitoliteRights): SourceFacts {
-  const configured = new Set(facts.collaborators.map(({ login }) => login.toLowerCase()))
-  const others = rights.collaborators.filter(({ login }) => !configured.has(login.toLowerCase()))
+/** Adds gitolite's collaborators to the metadata. Those in the repository's own config take precedence. */
+export function addPermissions(
+  metadata: SourceMetadata,
+  permissions: GitolitePermissions,
+): SourceMetadata {
+  const configured = new Set(metadata.collaborators.map(({ login }) => login.toLowerCase()))
+  const others = permissions.collaborators.filter(
+    ({ login }) => !configured.has(login.toLowerCase()),
+  )
   return {
-    ...facts,
-    collaborators: [...others, ...facts.collaborators],
-    ...(!rights.isOwnerUser && { ownerIsOrganization: true as const }),
+    ...metadata,
+    collaborators: [...others, ...metadata.collaborators],
+    ...(!permissions.isOwnerUser && { ownerIsOrganization: true as const }),
   }
 }

@@ -35,16 +35,19 @@ export async function loadConf(gitoliteDirectory: string, root: string): Promise
   const unreadable = new Map<string, Unreadable>()
   for (const name of conf.split) {
     try {
-      const own = await readParsed(join(root, `${name}.git`, 'gl-conf'), parseRepositoryConf)
-      for (const [key, rules] of own.rules) conf.rules.set(key, rules)
-      for (const [key, options] of own.options) conf.options.set(key, options)
+      const repositoryConf = await readParsed(
+        join(root, `${name}.git`, 'gl-conf'),
+        parseRepositoryConf,
+      )
+      for (const [key, rules] of repositoryConf.rules) conf.rules.set(key, rules)
+      for (const [key, options] of repositoryConf.options) conf.options.set(key, options)
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
       unreadable.set(name, error)
     }
   }
   const rc = await readRc(dirname(gitoliteDirectory)).catch((error: unknown) => {
-    throw unreadableRights(`.gitolite.rc: ${fileErrorReason(error) ?? 'unreadable'}`, error)
+    throw unreadablePermissions(`.gitolite.rc: ${fileErrorReason(error) ?? 'unreadable'}`, error)
   })
   const membersOf = membersByGroup(conf)
   const inRules = [...conf.rules.values()].flatMap((byUser) => [...byUser.keys()])
@@ -64,24 +67,24 @@ async function readParsed<T>(file: string, parse: (text: string) => T): Promise<
   try {
     return parse(text.toString())
   } catch (error) {
-    throw unreadableRights((error as Error).message, error)
+    throw unreadablePermissions((error as Error).message, error)
   }
 }
 
 /** Throws the error of reading a compiled file as Unreadable; the reason is 'not compiled' if the file is missing. */
 export function throwUnreadableConf(error: unknown): never {
   const reason = hasCode(error, 'ENOENT') ? 'not compiled' : fileErrorReason(error)
-  throw reason === undefined ? error : unreadableRights(reason, error)
+  throw reason === undefined ? error : unreadablePermissions(reason, error)
 }
 
-export const unreadableRights = (reason: string, cause?: unknown): Unreadable =>
+export const unreadablePermissions = (reason: string, cause?: unknown): Unreadable =>
   new Unreadable(`gitolite's permissions cannot be read: ${reason}`, { cause })
 
 /** Lists users with a key: `alice.pub`, `alice@laptop.pub` and `sub/alice.pub` are keys of alice. */
 async function listKeyHolders(folder: string): Promise<string[]> {
   const entries = await readEntries(folder).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return []
-    throw unreadableRights(fileErrorReason(error) ?? 'keydir cannot be listed', error)
+    throw unreadablePermissions(fileErrorReason(error) ?? 'keydir cannot be listed', error)
   })
   const holders: string[] = []
   for (const entry of entries) {

@@ -51,7 +51,12 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
   }
 
   function* list(options: ListingOptions = {}): LayoutEntries {
-    const { only, read = readDirectory, spellingOf = () => only?.owner, lastStampOf } = options
+    const {
+      only,
+      read = readDirectory,
+      spellingOf = () => only?.owner,
+      lastChangeTokenOf,
+    } = options
     const top = readRoot(root, read)
     const owners = new TakenNames()
     if (topOwner !== undefined) owners.take(topOwner)
@@ -70,7 +75,7 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
         if (refusal) yield refusal
         else {
           if (members) yield { membersOf: owner, path: `${members.path}${MEMBERS_FILE}` }
-          yield* resolveCandidates(root, candidates, lastStampOf)
+          yield* resolveCandidates(root, candidates, lastChangeTokenOf)
         }
       }
     }

@@ -97,7 +97,7 @@ function* listOwner(
   owner: string,
   directory: Directory | { reason: string },
   owners: TakenNames,
-  { only, lastStampOf }: ListingOptions,
+  { only, lastChangeTokenOf }: ListingOptions,
 ): LayoutEntries {
   if ('reason' in directory) return yield refused(owner, directory.reason)
   if (isLikeRepository(directory)) return yield refused(owner, OWNER_AND_NAME_ONLY)
@@ -118,7 +118,7 @@ function* listOwner(
       continue
     }
     const candidate = { owner, name, path, entry }
-    const checked = checkCandidate(root, candidate, lastStampOf?.(candidate))
+    const checked = checkCandidate(root, candidate, lastChangeTokenOf?.(candidate))
     if (checked.reason !== undefined) yield refused(`${path}.git`, checked.reason)
     else if (!isWiki(name, directory)) {
       names.take(name)
@@ -135,12 +135,12 @@ function flat(root: string, owner: string): Layout {
   const isOwner = (login: string) => login.toLowerCase() === owner.toLowerCase()
 
   function* list(options: ListingOptions = {}): LayoutEntries {
-    const { only, read = readDirectory, lastStampOf } = options
+    const { only, read = readDirectory, lastChangeTokenOf } = options
     const top = readRoot(root, read)
     if (only && !isOwner(only.owner)) return
     if (!only) yield* misplacedRepositories(root, '', top, NAME_ONLY)
     if (top.has(MEMBERS_FILE)) yield { membersOf: owner, path: MEMBERS_FILE }
-    yield* resolveCandidates(root, candidatesIn(top, owner, only?.name), lastStampOf)
+    yield* resolveCandidates(root, candidatesIn(top, owner, only?.name), lastChangeTokenOf)
   }
 
   return {

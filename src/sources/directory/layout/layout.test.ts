@@ -188,7 +188,7 @@ describe('layouts of a git directory', () => {
       assert.deepEqual(await listed(), both)
       assert.equal(await source.find('octo', 'web-shop'), undefined)
       for (const act of [
-        () => source.facts(known),
+        () => source.metadata(known),
         () => source.examine(known, signal),
         () => source.checkLock(known),
         () => source.reconcileLock(known, yes),

@@ -1,10 +1,10 @@
 import type { Dirent } from 'node:fs'
 import { join } from 'node:path'
 import { invalidNameReason } from '../../../lib/names.ts'
-import type { LastStampOf, RefusedEntry, RepositoryName, SpellingOf } from '../../source.ts'
+import type { LastChangeTokenOf, RefusedEntry, RepositoryName, SpellingOf } from '../../source.ts'
 import {
   caseConflict,
-  currentStamp,
+  currentChangeToken,
   type Directory,
   IS_LINK,
   isNamedAsRepository,
@@ -37,7 +37,7 @@ export interface ListingOptions {
   only?: RepositoryName
   read?: ReadDirectory
   spellingOf?: SpellingOf | undefined
-  lastStampOf?: LastStampOf | undefined
+  lastChangeTokenOf?: LastChangeTokenOf | undefined
 }
 
 /** An entry below the root; the `path` of a members file is relative to the root. */
@@ -65,8 +65,8 @@ export interface Candidate {
 interface CheckedCandidate extends Candidate {
   /** Why it is not a repository; undefined if it is one. */
   reason: string | undefined
-  /** Its stamp, if that is still the last one. */
-  stamp: string | undefined
+  /** Its change token, if that is still the last one. */
+  changeToken: string | undefined
 }
 
 /**
@@ -76,11 +76,11 @@ interface CheckedCandidate extends Candidate {
 export function* resolveCandidates(
   root: string,
   candidates: readonly Candidate[],
-  lastStampOf?: LastStampOf,
+  lastChangeTokenOf?: LastChangeTokenOf,
 ): LayoutEntries {
   const checked: CheckedCandidate[] = []
   for (const candidate of candidates) {
-    checked.push(checkCandidate(root, candidate, lastStampOf?.(candidate)))
+    checked.push(checkCandidate(root, candidate, lastChangeTokenOf?.(candidate)))
     yield undefined
   }
   const holders = Map.groupBy(checked.filter(holdsName), keyOf)
@@ -114,14 +114,14 @@ export function candidateDirectories(
 export function checkCandidate(
   root: string,
   candidate: Candidate,
-  lastStamp?: string,
+  lastChangeToken?: string,
 ): CheckedCandidate {
   const { name, path, entry } = candidate
   const dir = join(root, `${path}.git`)
-  const stamp = currentStamp(dir, entry, lastStamp)
+  const changeToken = currentChangeToken(dir, entry, lastChangeToken)
   const invalidName = [...path.split('/'), name].map(invalidNameReason).find(Boolean)
-  const reason = invalidName ?? (stamp === undefined ? refusal(dir, entry) : undefined)
-  return { ...candidate, reason, stamp }
+  const reason = invalidName ?? (changeToken === undefined ? refusal(dir, entry) : undefined)
+  return { ...candidate, reason, changeToken }
 }
 
 /** A directory that cannot be read now may be a repository, so no other repository may have its name. */

@@ -33,7 +33,7 @@ export const SNAPSHOT_FORMAT = 12
 
 const MAX_ATTEMPTS = 10
 
-export interface ExamineParts {
+export interface ExamineDependencies {
   git: Git
   /** Has the LFS objects that are not in the repository itself. */
   sharedLfs?: SharedLfs | undefined
@@ -46,12 +46,13 @@ export interface ExamineParts {
  */
 export async function examine(
   location: RepositoryLocation,
-  parts: ExamineParts,
+  dependencies: ExamineDependencies,
 ): Promise<Examination> {
   const { dir, wikiDir, fullName, origin, wikiOrigin } = location
-  const repository = await examineOne({ dir, name: fullName, origin }, parts)
+  const repository = await examineOne({ dir, name: fullName, origin }, dependencies)
   const wikiAt = { name: `${fullName}.wiki`, origin: wikiOrigin }
-  const wiki = wikiDir === undefined ? null : await examineOne({ dir: wikiDir, ...wikiAt }, parts)
+  const wiki =
+    wikiDir === undefined ? null : await examineOne({ dir: wikiDir, ...wikiAt }, dependencies)
   const files = [repository, wiki].flatMap((found) =>
     found ? [...found.objectFiles, ...found.lfsObjects] : [],
   )
@@ -64,14 +65,14 @@ type WithOrigin = Pick<ExaminedRepository, 'origin'>
 
 async function examineOne(
   directory: NamedDirectory & WithOrigin,
-  parts: ExamineParts,
+  dependencies: ExamineDependencies,
 ): Promise<ExaminedRepository> {
-  return orUnreadable(directory, parts.signal, async () => {
-    const { objectFormat, ...config } = await readFormat(directory, parts)
+  return orUnreadable(directory, dependencies.signal, async () => {
+    const { objectFormat, ...config } = await readFormat(directory, dependencies)
     const repository = { ...directory, objectFormat }
     await refuseExternalPaths(repository)
     await refusePartialHistory(repository)
-    return readUntilUnchanged(repository, config, parts)
+    return readUntilUnchanged(repository, config, dependencies)
   })
 }
 
@@ -82,16 +83,16 @@ async function examineOne(
 async function readUntilUnchanged(
   repository: BareRepository & WithOrigin,
   { settings, lfsStorage }: { settings: Settings; lfsStorage: string | undefined },
-  parts: ExamineParts,
+  dependencies: ExamineDependencies,
 ): Promise<ExaminedRepository> {
   for (let attempt = 1; ; attempt++) {
-    parts.signal.throwIfAborted()
+    dependencies.signal.throwIfAborted()
     try {
       const readAt = Date.now()
       const folders: RefFolders = new Map()
       const refs = await readRefs(repository, folders)
       const files = await examineFiles(repository, settings)
-      const lfs = await examineLfs({ ...repository, ...refs }, lfsStorage, parts)
+      const lfs = await examineLfs({ ...repository, ...refs }, lfsStorage, dependencies)
       const isUnchanged =
         (await areRefsUnchanged(repository, folders, readAt)) ||
         JSON.stringify(refs) === JSON.stringify(await readRefs(repository))
@@ -118,10 +119,10 @@ async function examineFiles(repository: BareRepository, settings: Settings) {
 async function examineLfs(
   repository: BareRepository & Refs,
   storage: string | undefined,
-  { git, sharedLfs, signal }: ExamineParts,
+  { git, sharedLfs, signal }: ExamineDependencies,
 ): Promise<Pick<ExaminedRepository, 'lfsObjects' | 'lfsPointers'>> {
-  const own = await listLfsObjects(repository, storage)
-  if (!sharedLfs) return { lfsObjects: own, lfsPointers: null }
+  const repositoryObjects = await listLfsObjects(repository, storage)
+  if (!sharedLfs) return { lfsObjects: repositoryObjects, lfsPointers: null }
   const pointers = await sharedLfs
     .pointersOf(repository, headsOf(repository), git, signal)
     .catch(async (error: unknown) => {
@@ -132,11 +133,11 @@ async function examineLfs(
         ? error
         : new ChangedDuringRead('refs changed')
     })
-  const ownPaths = new Set(own.map(({ path }) => path))
+  const ownPaths = new Set(repositoryObjects.map(({ path }) => path))
   const wanted = pointers.filter(({ oid }) => !ownPaths.has(lfsPath(oid)))
   const shared = await sharedLfs.find(repository, storage, wanted)
   const files = shared.map(({ oid, ...file }) => ({ path: lfsPath(oid), ...file }))
-  return { lfsObjects: [...own, ...files], lfsPointers: pointers }
+  return { lfsObjects: [...repositoryObjects, ...files], lfsPointers: pointers }
 }
 
 export function changedTooOften(name: string, cause: unknown): Unreadable {

@@ -22,7 +22,7 @@ export const GITHUB_LIMITS = {
 /** Deflate compresses at most by this factor, so a repository with few packed bytes need not be searched for large files. */
 const MAX_COMPRESSION = 1032
 
-interface SearchParts {
+interface SearchDependencies {
   git: Git
   /** The repository or a copy of it. */
   dir: string
@@ -35,7 +35,7 @@ interface SearchParts {
 /** Returns warnings about names, files, commits and pushes that are too large for GitHub. */
 export async function exceededLimits(
   found: ExaminedRepository,
-  { git, limits, mayHaveLargeFiles, ...at }: SearchParts,
+  { git, limits, mayHaveLargeFiles, ...at }: SearchDependencies,
 ): Promise<string[]> {
   const packed = found.objectFiles.filter(({ path }) => !path.endsWith('.idx'))
   const bytes = packed.reduce((sum, { size }) => sum + size, 0)

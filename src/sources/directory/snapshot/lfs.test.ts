@@ -44,8 +44,8 @@ function lfsScene(t: TestContext, format = 'sha1') {
     try {
       for await (const entry of snapshot.entries()) for await (const _ of entry.open());
       const report = await snapshot.report()
-      const parts = { git: here.git, signal }
-      assert.equal(await warningOfExamination(snapshot.examination, parts), report.warning)
+      const dependencies = { git: here.git, signal }
+      assert.equal(await warningOfExamination(snapshot.examination, dependencies), report.warning)
       return ofPointers(report.warning)
     } finally {
       await snapshot.remove()
@@ -146,12 +146,12 @@ test('LFS objects that the repository lacks are taken from the shared directory,
   await put(shared, 'two', oidOf('two').slice(4))
   await put(shared, 'of somebody else')
   const sharedLfs = new SharedLfs(shared)
-  const parts = { sharedLfs }
+  const dependencies = { sharedLfs }
   const missing = ['three', 'four', 'five'].map(oidOf).sort()
-  assert.equal(await warning(parts), `3 LFS objects are missing: ${missing.join(', ')}`)
+  assert.equal(await warning(dependencies), `3 LFS objects are missing: ${missing.join(', ')}`)
 
   // A link, or a file of another size, is not the object.
-  const before = (await examineRepository(parts)).fingerprint
+  const before = (await examineRepository(dependencies)).fingerprint
   const elsewhere = await put(join(root, 'elsewhere'), 'three')
   await rm(await put(shared, 'three'))
   await symlink(
@@ -159,9 +159,9 @@ test('LFS objects that the repository lacks are taken from the shared directory,
     join(shared, oidOf('three').slice(0, 2), oidOf('three').slice(2, 4), oidOf('three')),
   )
   await writeFile(await put(shared, 'four'), 'of another size')
-  assert.equal((await examineRepository(parts)).fingerprint, before)
+  assert.equal((await examineRepository(dependencies)).fingerprint, before)
   await put(shared, 'five')
-  const { fingerprint, repository } = await examineRepository(parts)
+  const { fingerprint, repository } = await examineRepository(dependencies)
   assert.notEqual(fingerprint, before)
   assert.equal(
     fingerprint,
@@ -169,7 +169,7 @@ test('LFS objects that the repository lacks are taken from the shared directory,
   )
   assert.equal(repository.lfsObjects.length, 4)
 
-  const out = join(await writeOut(parts), 'Engine.git/lfs/objects')
+  const out = join(await writeOut(dependencies), 'Engine.git/lfs/objects')
   for (const text of ['own', 'one', 'two', 'five']) {
     const oid = oidOf(text)
     assert.equal(readFileSync(join(out, oid.slice(0, 2), oid.slice(2, 4), oid), 'utf8'), text)

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
-import { addDiskFacts, withWriteContext } from '../../../lib/disk-errors.ts'
+import { addDiskDetails, withWriteContext } from '../../../lib/disk-errors.ts'
 import { hasCode } from '../../../lib/errno.ts'
 import { mapConcurrent } from '../../../lib/turns.ts'
 import { decodeUtf8, resolvableSymrefs } from '../../refs.ts'
@@ -58,9 +58,9 @@ const MAX_CONCURRENT_LINKS = 32
 export async function makeScratchRepository(
   found: ExaminedRepository,
   dir: string,
-  parts: { git: Git; signal: AbortSignal; link: Link },
+  dependencies: { git: Git; signal: AbortSignal; link: Link },
 ): Promise<ScratchRepository> {
-  const { git, signal } = parts
+  const { git, signal } = dependencies
   for (const folder of GIT_NEEDS.folders) await mkdir(join(dir, folder), { recursive: true })
   for (const { path, bytes } of textFiles(found))
     if (GIT_NEEDS.texts.includes(path)) await write(join(dir, path), bytes)
@@ -74,7 +74,7 @@ export async function makeScratchRepository(
   for (const folder of new Set(linked.map(({ path }) => dirname(path))))
     await mkdir(join(dir, folder), { recursive: true })
   await mapConcurrent(linked, { concurrency: MAX_CONCURRENT_LINKS, signal }, (file) =>
-    linkOrCopy(found, file, join(dir, file.path), parts.link),
+    linkOrCopy(found, file, join(dir, file.path), dependencies.link),
   )
   const { objectFormat } = found
   const newest = await newestCommit({ dir, objectFormat, tips: tipsOf(found) }, git, signal)
@@ -160,7 +160,7 @@ async function linkOrCopy(
   } catch (error) {
     if (hasCode(error, 'ENOENT'))
       throw new ChangedDuringRead(`${file.path} disappeared`, { cause: error })
-    throw toUnreadable(addDiskFacts(error, to, file.size), found)
+    throw toUnreadable(addDiskDetails(error, to, file.size), found)
   }
 }
 

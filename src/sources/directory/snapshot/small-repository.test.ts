@@ -109,8 +109,8 @@ test('the search for LFS pointers runs git on a copy of what was read', async (t
   const here = packedAndLooseScene(t)
   const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'1'.repeat(64)}\nsize 5\n`
   commit(here.dir, 'refs/heads/main', pointer)
-  const parts = { git: here.git, signal }
-  const small = await takeSmallSnapshot(await here.examineRepository(), here.root, parts)
+  const dependencies = { git: here.git, signal }
+  const small = await takeSmallSnapshot(await here.examineRepository(), here.root, dependencies)
   assert.deepEqual(here.leftovers(), [])
   await rename(here.dir, join(here.root, 'moved'))
   const { report } = await read(small)

@@ -4,12 +4,12 @@ import type { Examination, LfsPointer, SnapshotReport } from '../../snapshot.ts'
 import { headsOf } from '../files/read-refs.ts'
 import { orUnreadable } from '../files/repository-errors.ts'
 import { refuseSpecialFiles } from '../files/special-files.ts'
-import type { ExamineParts } from './examine.ts'
+import type { ExamineDependencies } from './examine.ts'
 import { exceededLimits, GITHUB_LIMITS, withNames } from './importer-limits.ts'
 import { findPointers } from './lfs-pointers.ts'
 import type { ScratchRepository } from './scratch-repository.ts'
 
-type Parts = Pick<ExamineParts, 'git' | 'signal'>
+type WarningDependencies = Pick<ExamineDependencies, 'git' | 'signal'>
 
 interface Copies {
   repository: ScratchRepository
@@ -19,8 +19,8 @@ interface Copies {
 /** Reports on a snapshot after all its entries were read. Runs searches with git only if the entries may contain what is searched. */
 export const reportOfSnapshot = (
   { examination, ...copies }: Copies & { examination: Examination },
-  parts: Parts,
-): Promise<SnapshotReport> => report(examination, parts, copies)
+  dependencies: WarningDependencies,
+): Promise<SnapshotReport> => report(examination, dependencies, copies)
 
 const MAX_KEPT_WARNINGS = 10_000
 
@@ -30,14 +30,17 @@ const MAX_KEPT_WARNINGS = 10_000
  */
 export async function warningOfExamination(
   examination: Examination,
-  { warnings = new Map(), ...parts }: Parts & { warnings?: Map<string, string | null> },
+  {
+    warnings = new Map(),
+    ...dependencies
+  }: WarningDependencies & { warnings?: Map<string, string | null> },
 ): Promise<string | null> {
   for (const found of [examination.repository, examination.wiki])
-    if (found) await refuseSpecialFiles(found, parts)
+    if (found) await refuseSpecialFiles(found, dependencies)
   const { fingerprint } = examination
   const known = warnings.get(fingerprint)
   if (known !== undefined) return known
-  const { warning } = await report(examination, parts)
+  const { warning } = await report(examination, dependencies)
   if (warnings.size >= MAX_KEPT_WARNINGS) warnings.clear()
   warnings.set(fingerprint, warning)
   return warning
@@ -46,7 +49,7 @@ export async function warningOfExamination(
 /** Searches the source, or its copies, which know what they may contain. */
 async function report(
   examination: Examination,
-  { git, signal }: Parts,
+  { git, signal }: WarningDependencies,
   copies?: Copies,
 ): Promise<SnapshotReport> {
   // Objects that the host lacks are no error: its own clients cannot fetch them either.

@@ -5,7 +5,7 @@ import { type Git, withProgress } from '../../../git/git.ts'
 import type { Examination, ExaminedRepository, Snapshot, SnapshotEntry } from '../../snapshot.ts'
 import { ChangedDuringRead, NeedsGit } from '../files/repository-errors.ts'
 import { syncFs } from '../files/sync-fs.ts'
-import { changedTooOften, type ExamineParts, examine } from './examine.ts'
+import { changedTooOften, type ExamineDependencies, examine } from './examine.ts'
 import {
   copyToMemory,
   type Link,
@@ -33,12 +33,15 @@ const hardLink = syncFs(linkSync)
 export async function takeSnapshot(
   examination: Examination,
   scratchDir: string,
-  parts: ExamineParts & { link?: Link },
+  dependencies: ExamineDependencies & { link?: Link },
 ): Promise<TakenSnapshot> {
   const dir = await mkdtemp(join(scratchDir, 'snapshot-'))
   const remove = () => removeFolder(dir)
   try {
-    return { ...(await takeUntilComplete(examination, dir, { link: hardLink, ...parts })), remove }
+    return {
+      ...(await takeUntilComplete(examination, dir, { link: hardLink, ...dependencies })),
+      remove,
+    }
   } catch (error) {
     await remove()
     throw error
@@ -49,25 +52,25 @@ export async function takeSnapshot(
 export async function takeSmallSnapshot(
   examination: Examination,
   scratchDir: string,
-  parts: ExamineParts,
+  dependencies: ExamineDependencies,
 ): Promise<Snapshot> {
-  const repository = await copyToMemory(examination.repository, parts.signal)
+  const repository = await copyToMemory(examination.repository, dependencies.signal)
   const wiki =
-    examination.wiki && repository && (await copyToMemory(examination.wiki, parts.signal))
-  if (!repository || wiki === undefined) return takeSnapshot(examination, scratchDir, parts)
+    examination.wiki && repository && (await copyToMemory(examination.wiki, dependencies.signal))
+  if (!repository || wiki === undefined) return takeSnapshot(examination, scratchDir, dependencies)
   const copies = { examination, repository, wiki }
   const objectFiles = ({ files }: ScratchRepository) => files.filter((file) => 'from' in file)
   const files = [repository, wiki].flatMap((copy) => (copy ? objectFiles(copy) : []))
   const link: Link = (from, to) => writeFile(to, files.find((file) => file.from === from)!.bytes!)
   const report = () =>
-    reportOfSnapshot(copies, { ...parts, git: NO_GIT }).catch(async (error: unknown) => {
+    reportOfSnapshot(copies, { ...dependencies, git: NO_GIT }).catch(async (error: unknown) => {
       if (!(error instanceof NeedsGit)) throw error
       const copied = {
         ...examination,
         repository: { ...examination.repository, objectFiles: objectFiles(repository) },
         wiki: examination.wiki && { ...examination.wiki, objectFiles: objectFiles(wiki!) },
       }
-      const onDisk = await takeSnapshot(copied, scratchDir, { ...parts, link })
+      const onDisk = await takeSnapshot(copied, scratchDir, { ...dependencies, link })
       await using _ = { [Symbol.asyncDispose]: onDisk.remove }
       // Awaited here, because the copy is removed when this function returns.
       return await reportOfSnapshot(
@@ -76,10 +79,10 @@ export async function takeSmallSnapshot(
           repository: { ...repository, dir: onDisk.repository.dir },
           wiki: wiki && { ...wiki, dir: onDisk.wiki!.dir },
         },
-        parts,
+        dependencies,
       )
     })
-  return { ...snapshotOf(copies, parts), report, remove: async () => {} }
+  return { ...snapshotOf(copies, dependencies), report, remove: async () => {} }
 }
 
 const needGit = () => {
@@ -90,42 +93,45 @@ const NO_GIT: Git = { run: needGit, text: needGit, start: needGit }
 async function takeUntilComplete(
   first: Examination,
   dir: string,
-  parts: ExamineParts & { link: Link },
+  dependencies: ExamineDependencies & { link: Link },
 ): Promise<Omit<TakenSnapshot, 'remove'>> {
   let examination = first
   for (let attempt = 1; ; attempt++) {
     const attemptDir = join(dir, String(attempt))
     try {
       const make = (found: ExaminedRepository, name: string) =>
-        makeScratchRepository(found, join(attemptDir, name), parts)
+        makeScratchRepository(found, join(attemptDir, name), dependencies)
       const repository = await make(examination.repository, 'repository.git')
       const wiki = examination.wiki && (await make(examination.wiki, 'wiki.git'))
-      return snapshotOf({ examination, repository, wiki }, parts)
+      return snapshotOf({ examination, repository, wiki }, dependencies)
     } catch (error) {
       if (!(error instanceof ChangedDuringRead)) throw error
       if (attempt === MAX_ATTEMPTS) throw changedTooOften(first.location.fullName, error)
       await removeFolder(attemptDir)
-      examination = await examine(first.location, parts)
+      examination = await examine(first.location, dependencies)
     }
   }
 }
 
 type Copies = Pick<TakenSnapshot, 'examination' | 'repository' | 'wiki'>
 
-function snapshotOf(copies: Copies, parts: ExamineParts): Omit<TakenSnapshot, 'remove'> {
+function snapshotOf(
+  copies: Copies,
+  dependencies: ExamineDependencies,
+): Omit<TakenSnapshot, 'remove'> {
   const { examination, repository, wiki } = copies
   const total = countObjects(repository) + (wiki ? countObjects(wiki) : 0)
   const gitFor = (onRead?: (part: number) => void) =>
-    withProgress(parts.git, (objects) => onRead?.(objects / total))
+    withProgress(dependencies.git, (objects) => onRead?.(objects / total))
   const borrows = examination.repository.hasExternalObjects || examination.wiki?.hasExternalObjects
-  const own = [repository, wiki].flatMap((copy) => copy?.files.filter(isObjectFile) ?? [])
+  const copiedObjects = [repository, wiki].flatMap((copy) => copy?.files.filter(isObjectFile) ?? [])
   return {
     ...copies,
     // Borrowed objects do not count.
-    bytes: borrows ? examination.bytes : own.reduce((sum, { size }) => sum + size, 0),
+    bytes: borrows ? examination.bytes : copiedObjects.reduce((sum, { size }) => sum + size, 0),
     entries: () => entriesOf(examination.location.fullName, repository, wiki),
     verify: (last, signal, onRead) => verify(copies, gitFor(onRead), signal, last),
-    report: (onRead) => reportOfSnapshot(copies, { ...parts, git: gitFor(onRead) }),
+    report: (onRead) => reportOfSnapshot(copies, { ...dependencies, git: gitFor(onRead) }),
   }
 }
 

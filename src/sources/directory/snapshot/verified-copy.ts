@@ -4,7 +4,7 @@ import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import type { Examination, RepositoryLocation, Snapshot } from '../../snapshot.ts'
 import { orUnreadable, Unsupported } from '../files/repository-errors.ts'
 import { hasIncludes, readSettings } from '../files/repository-settings.ts'
-import { type ExamineParts, examine } from './examine.ts'
+import { type ExamineDependencies, examine } from './examine.ts'
 import type { ScratchRepository } from './scratch-repository.ts'
 import { takeSnapshot } from './take-snapshot.ts'
 
@@ -25,9 +25,9 @@ export interface VerifiedCopy {
 export async function makeVerifiedCopy(
   { dir, wikiDir, fullName: name }: RepositoryLocation,
   scratch: string,
-  parts: Pick<ExamineParts, 'git' | 'signal'>,
+  dependencies: Pick<ExamineDependencies, 'git' | 'signal'>,
 ): Promise<VerifiedCopy> {
-  const { git, signal } = parts
+  const { git, signal } = dependencies
   for (const each of wikiDir === undefined ? [dir] : [dir, wikiDir]) {
     const settings = await orUnreadable({ name, dir: each }, signal, () =>
       readSettings(git, each, signal),
@@ -35,12 +35,12 @@ export async function makeVerifiedCopy(
     // An include can name any file of this machine.
     if (hasIncludes(settings)) throw new Unsupported(name, 'its config includes other files')
   }
-  const examination = await examine({ dir, wikiDir, fullName: name }, parts)
+  const examination = await examine({ dir, wikiDir, fullName: name }, dependencies)
   // It is not known to whom objects of other repositories belong.
   for (const part of [examination.repository, examination.wiki])
     if (part?.hasExternalObjects)
       throw new Unsupported(part.name, 'it uses objects of other repositories (alternates)')
-  const snapshot = await takeSnapshot(examination, scratch, parts)
+  const snapshot = await takeSnapshot(examination, scratch, dependencies)
   try {
     await snapshot.verify(undefined, signal)
     const { repository, wiki } = snapshot
@@ -48,7 +48,7 @@ export async function makeVerifiedCopy(
       await hashPackedObjects(git, part, signal)
     await readAll(snapshot)
     const location = { dir: repository.dir, wikiDir: wiki?.dir, fullName: name }
-    return { examination: await examine(location, parts), snapshot }
+    return { examination: await examine(location, dependencies), snapshot }
   } catch (error) {
     await snapshot.remove()
     throw error

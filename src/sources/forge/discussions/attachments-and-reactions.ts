@@ -7,8 +7,8 @@ import type { Json } from '../../http/json-fields.ts'
 import * as json from '../../http/json-fields.ts'
 import { readFileName } from '../../http/open-file.ts'
 import { linkedAttachments } from '../attachment-links.ts'
-import { attachmentFact, type ListedFile, listedFiles } from '../facts/file-facts.ts'
-import { reactionFacts, reactionKey } from '../facts/issue-facts.ts'
+import { attachmentRecord, type ListedFile, listedFiles } from '../records/file-records.ts'
+import { reactionKey, reactionRecords } from '../records/issue-records.ts'
 import { ifExists, listUnpagedPart, type ReadContext } from './read-context.ts'
 
 /** The issue or pull request that is being read. */
@@ -16,12 +16,12 @@ export interface IssueContext extends ReadContext {
   issueNumber: number
   issue: Json
   /** The files of the issue, its comments and its reviews that were found so far. */
-  attachments: ReturnType<typeof attachmentFact>[]
+  attachments: ReturnType<typeof attachmentRecord>[]
   /** The group as an earlier read stored it. Reactions to comments that have not changed are taken from it. */
   stored: Group | undefined
   /** Filled with the version of each comment, to be stored with the group. */
   seen: Record<string, string>
-  lost: Losses
+  losses: Losses
 }
 
 /**
@@ -36,23 +36,23 @@ export async function addAttachments(
 ): Promise<void> {
   const { attachments, fullName, forge, stored } = context
   // A link to another host is lost, and counted again only if the files are requested.
-  const isComplete = !stored?.lost?.some(({ kind }) => kind === 'attachments')
+  const isComplete = !stored?.losses?.some(({ kind }) => kind === 'attachments')
   if (comment && forge.can.issueAssets && isStored(context, comment) && isComplete) {
     attachments.push(...storedAttachments(stored, (each) => isDeepStrictEqual(each, on)))
     return
   }
-  const known = new Set(attachments.map(({ fact }) => fact.uuid))
+  const known = new Set(attachments.map(({ record }) => record.uuid))
   for (const file of await filesOf(context, holder, comment))
-    if (!known.has(file.uuid)) attachments.push(attachmentFact(fullName, on, holder, file))
+    if (!known.has(file.uuid)) attachments.push(attachmentRecord(fullName, on, holder, file))
 }
 
 export const storedAttachments = (
   stored: Group | undefined,
   isWanted: (on: AttachedTo) => boolean,
 ): IssueContext['attachments'] =>
-  (stored?.facts.attachments ?? []).flatMap((fact) => {
-    const file = stored?.files.find((each) => each.file === fact.file)
-    return file && isWanted(fact.on) ? [{ fact, file }] : []
+  (stored?.records.attachments ?? []).flatMap((record) => {
+    const file = stored?.files.find((each) => each.file === record.file)
+    return file && isWanted(record.on) ? [{ record, file }] : []
   })
 
 /** Returns whether the comment has not changed since an earlier read stored it. Notes its version for the next read. */
@@ -67,8 +67,8 @@ function isStored({ stored, seen }: IssueContext, comment: Json): boolean {
  * Returns the files that the forge lists. If it cannot list them, returns those that the text links to, by the name of their download.
  */
 async function filesOf(context: IssueContext, holder: Json, comment: Json | undefined) {
-  const { forge, notes, lost, issueNumber, stored, signal } = context
-  const onExternal = () => lost.add('attachments', 1, `#${issueNumber}: a link to another host`)
+  const { forge, notes, losses, issueNumber, stored, signal } = context
+  const onExternal = () => losses.add('attachments', 1, `#${issueNumber}: a link to another host`)
   // Some versions list files although their version number suggests otherwise.
   if (Array.isArray(holder.assets)) return listedFiles(holder, onExternal)
   const linked = linkedAttachments(json.string(holder, 'body'), forge.client.url)
@@ -76,7 +76,7 @@ async function filesOf(context: IssueContext, holder: Json, comment: Json | unde
     notes.addNoIssueAssets(forge.version)
     const files: ListedFile[] = []
     for (const { uuid, name } of linked) {
-      const known = stored?.facts.attachments?.find((each) => each.uuid === uuid)?.name
+      const known = stored?.records.attachments?.find((each) => each.uuid === uuid)?.name
       const sent = known ?? (await readFileName(forge.client, uuid, signal))
       files.push({ uuid, name: sent ?? name, size: null, createdAt: null })
     }
@@ -89,18 +89,18 @@ async function filesOf(context: IssueContext, holder: Json, comment: Json | unde
   return assets ? listedFiles({ assets }, onExternal) : []
 }
 
-/** Returns the reactions to a comment. If it has not changed, they are those of the stored fact with this id. */
+/** Returns the reactions to a comment. If it has not changed, they are those of the stored record with this id. */
 export async function commentReactions(
   context: IssueContext,
   kind: 'issue_comments' | 'pull_request_reviews' | 'pull_request_review_comments',
   comment: Json,
-  factId = json.integer(comment, 'id'),
+  recordId = json.integer(comment, 'id'),
 ): Promise<readonly Reaction[]> {
-  const known = context.stored?.facts[kind]?.find((each) => each.id === factId)
+  const known = context.stored?.records[kind]?.find((each) => each.id === recordId)
   if (isStored(context, comment) && known) return known.reactions
   const part = `issues/comments/${json.integer(comment, 'id')}/reactions`
   // The comment may have been deleted since it was listed.
   const found = (await ifExists(context, () => listUnpagedPart(context, part, reactionKey))) ?? []
   context.people.collect(found)
-  return reactionFacts(found)
+  return reactionRecords(found)
 }

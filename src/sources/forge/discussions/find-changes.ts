@@ -12,7 +12,7 @@ import type { ApiResponse } from '../../http/http-client.ts'
 import type { Json } from '../../http/json-fields.ts'
 import * as json from '../../http/json-fields.ts'
 import { totalOf } from '../../http/pages.ts'
-import { isPull } from '../facts/issue-facts.ts'
+import { isPull } from '../records/issue-records.ts'
 import { findPeople } from './find-people.ts'
 import { getPart, ifExists, listPart, type ReadContext, unlessTurnedOff } from './read-context.ts'
 import { findIssue, issueKey, issueVersion } from './read-issue.ts'
@@ -167,8 +167,8 @@ async function countIssues(
   return { count, all: isAll ? listed : undefined }
 }
 
-/** Returns a stamp that differs from the stamps of all reads and of other changes. */
-export const stampOfChanges = ({ changedMetadata, changedIssues, asOf }: Changes): string => {
+/** Returns a change token that differs from the change tokens of all reads and of other changes. */
+export const changeTokenOfChanges = ({ changedMetadata, changedIssues, asOf }: Changes): string => {
   const groups = changedMetadata.map(({ key, version }) => [key, version])
   const issues = changedIssues?.map((issue) => [issueKey(issue), issueVersion(issue)])
   return hash('sha256', JSON.stringify([groups, issues ?? asOf]))
@@ -182,9 +182,9 @@ export const isUnchanged = ({ changedMetadata, changedIssues, formerLogins }: Ch
  * issues.
  */
 async function hasDeletedLabelOrMilestone(metadata: readonly Group[], stored: StoredGroups) {
-  const names = ({ facts }: Group) => [
-    ...(facts.repositories?.[0]?.labels.map(({ name }) => `label ${name}`) ?? []),
-    ...(facts.milestones?.map(({ number }) => `milestone ${number}`) ?? []),
+  const names = ({ records }: Group) => [
+    ...(records.repositories?.[0]?.labels.map(({ name }) => `label ${name}`) ?? []),
+    ...(records.milestones?.map(({ number }) => `milestone ${number}`) ?? []),
   ]
   const now = new Set(metadata.flatMap(names))
   for (const key of ['repository', 'milestones']) {

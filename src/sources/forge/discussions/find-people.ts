@@ -4,8 +4,8 @@ import { segment } from '../../host-url.ts'
 import { undefinedIfRefused } from '../../http/confirm-absence.ts'
 import * as json from '../../http/json-fields.ts'
 import { pagesOf } from '../../http/pages.ts'
-import { type Person, personOf } from '../facts/people-facts.ts'
 import { findAt } from '../forge-repositories.ts'
+import { type Person, personOf } from '../records/people-records.ts'
 import type { ReadContext } from './read-context.ts'
 import { personGroup } from './read-metadata.ts'
 
@@ -36,7 +36,7 @@ export async function findPeople(context: ReadContext, stored: StoredGroups): Pr
   }
   if (found.former.length > 0)
     for await (const { key } of stored.versions('issue/')) {
-      const text = key.startsWith('issue/') ? JSON.stringify((await stored.find(key))?.facts) : ''
+      const text = key.startsWith('issue/') ? JSON.stringify((await stored.find(key))?.records) : ''
       if (found.former.some((login) => text.includes(JSON.stringify(login))))
         found.issues.add(Number(key.slice('issue/'.length)))
     }

@@ -110,7 +110,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
     after(() => scene.forge.stop())
 
     it('reads an issue with labels, milestone, people and reactions', () => {
-      const [issue] = store.facts('issues')
+      const [issue] = store.records('issues')
       assert.deepEqual(
         { ...issue, body: undefined },
         {
@@ -131,7 +131,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
     })
 
     it('reads comments, also those of deleted accounts', () => {
-      const comments = store.facts('issue_comments')
+      const comments = store.records('issue_comments')
       assert.deepEqual(
         comments.map(({ author, body, reactions }) => [author, body, reactions.length]),
         [
@@ -145,19 +145,19 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
     it('reads events, or derives them from the state of the issue', () => {
       const of = (number: number) =>
         store
-          .facts('issue_events')
+          .records('issue_events')
           .filter(({ on }) => on.number === number)
           .map(({ event, actor }) => `${event} ${actor}`)
       const isOld = dialect === GITEA_1_15
       assert.deepEqual(of(1), isOld ? ['closed ghost'] : ['labeled ann', 'closed ann'])
       assert.deepEqual(of(2), ['merged ann', 'closed ann'])
       assert.deepEqual(of(3), ['locked ghost'])
-      const ids = store.facts('issue_events').map(({ id }) => id)
+      const ids = store.records('issue_events').map(({ id }) => id)
       assert.equal(new Set(ids).size, ids.length)
     })
 
     it('reads pull requests, merged, and from a deleted fork', () => {
-      const [merged, gone] = store.facts('pull_requests')
+      const [merged, gone] = store.records('pull_requests')
       assert.equal(merged?.mergedAt, '2023-11-14T22:13:20Z')
       assert.equal(merged?.head.repository, 'octo/widgets')
       assert.equal(merged?.draft, false)
@@ -178,12 +178,12 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
 
     it('reads submitted reviews, and groups their comments into threads', () => {
       assert.deepEqual(
-        store.facts('pull_request_reviews').map(({ state, author }) => `${state} ${author}`),
+        store.records('pull_request_reviews').map(({ state, author }) => `${state} ${author}`),
         ['changes_requested ann', 'approved ann', 'dismissed ann'],
       )
       const isOnFirst = ({ path }: { path: string }) => path === 'a.txt'
-      const threads = store.facts('pull_request_review_threads').filter(isOnFirst)
-      const comments = store.facts('pull_request_review_comments').filter(isOnFirst)
+      const threads = store.records('pull_request_review_threads').filter(isOnFirst)
+      const comments = store.records('pull_request_review_comments').filter(isOnFirst)
       assert.deepEqual(
         threads.map(({ path, line, side }) => [path, line, side]),
         [
@@ -200,7 +200,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
     })
 
     it('reads the reactions to a review, and its text after an edit if there is a timeline', () => {
-      const [, approval] = store.facts('pull_request_reviews')
+      const [, approval] = store.records('pull_request_reviews')
       assert.deepEqual(
         approval?.reactions.map(({ author, content }) => `${content} ${author}`),
         ['heart bob'],
@@ -214,7 +214,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       const again = new MemoryDiscussionStore()
       const filesOf = async () => {
         await again.readAll(forgeDiscussions({ url: forge.url, token: 'admin-token' }), WIDGETS)
-        return again.facts('attachments').map(({ on, name }) => `${on.kind}: ${name}`)
+        return again.records('attachments').map(({ on, name }) => `${on.kind}: ${name}`)
       }
       const expected = [
         'issue: a shöt.png',
@@ -231,7 +231,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
     })
 
     it('reads labels, also of the organization, collaborators, milestones and protected branches', () => {
-      const [repository] = store.facts('repositories')
+      const [repository] = store.records('repositories')
       assert.deepEqual(
         repository?.labels.map(({ name, exclusive }) => [name, exclusive]),
         [
@@ -239,7 +239,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
           ['all over', undefined],
         ],
       )
-      assert.deepEqual(store.groups.get('repository')?.lost, [
+      assert.deepEqual(store.groups.get('repository')?.losses, [
         {
           ...{ kind: 'organization_labels', count: 1 },
           examples: ['all over: becomes a label of the repository'],
@@ -248,8 +248,8 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       ])
       const permission = dialect === GITEA_1_15 ? 'write' : 'read'
       assert.deepEqual(repository?.collaborators, [{ login: 'bob', permission }])
-      assert.equal(store.facts('milestones')[0]?.title, 'v1')
-      const [rule] = store.facts('protected_branches')
+      assert.equal(store.records('milestones')[0]?.title, 'v1')
+      const [rule] = store.records('protected_branches')
       assert.equal(rule?.reviews.approvals, 2)
       assert.deepEqual(rule?.authorizedTeams, [{ organization: 'octo', slug: 'core-team' }])
       assert.deepEqual(store.groups.get('repository')?.teams, [
@@ -259,7 +259,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
     })
 
     it('reads releases and drafts with the bytes of their assets', async () => {
-      const releases = store.facts('releases')
+      const releases = store.records('releases')
       assert.deepEqual(
         releases.map(({ tag, draft, publishedAt }) => [tag, draft, publishedAt === null]),
         [
@@ -275,7 +275,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
     })
 
     it('finds attachments that are listed or linked', async () => {
-      const [attachment] = store.facts('attachments')
+      const [attachment] = store.records('attachments')
       assert.equal(attachment?.name, 'a shöt.png')
       assert.equal(attachment?.contentType, 'image/png')
       assert.deepEqual(attachment?.on, { kind: 'issue', number: 1 })
@@ -289,7 +289,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
     it('has a record of every person it names, without e-mail address', () => {
       assert.deepEqual(
         store
-          .facts('users')
+          .records('users')
           .map(({ login }) => login)
           .sort(),
         ['ann', 'bob', 'ghost'],
@@ -311,24 +311,24 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       const isOld = dialect === GITEA_1_15
       assert.equal(/no timeline/.test(notes), isOld)
       assert.equal(/does not list attachments/.test(notes), isOld)
-      const lost = [...store.groups.values()].flatMap((group) => group.lost ?? [])
+      const losses = [...store.groups.values()].flatMap((group) => group.losses ?? [])
       assert.match(
-        JSON.stringify(lost.filter(({ kind }) => kind === 'pull_request_reviews')),
+        JSON.stringify(losses.filter(({ kind }) => kind === 'pull_request_reviews')),
         /#\d+: a pending review, which only its author sees/,
       )
-      const estimates = lost.filter(({ kind }) => kind === 'time_estimates')
+      const estimates = losses.filter(({ kind }) => kind === 'time_estimates')
       const example = { kind: 'time_estimates', count: 1, examples: ['#2: 5400 s'] }
       assert.deepEqual(estimates, isOld ? [] : [example])
     })
 
     it('returns an organization with its owners and teams, and a person', async () => {
-      const { facts } = await discussions.owner('octo', signal)
-      assert.deepEqual(facts.organizations?.[0]?.members, [
+      const { records } = await discussions.owner('octo', signal)
+      assert.deepEqual(records.organizations?.[0]?.members, [
         { login: 'ann', role: 'admin', state: 'active' },
         { login: 'bob', role: 'direct_member', state: 'active' },
       ])
       assert.deepEqual(
-        facts.teams?.map(({ slug, members, units }) => [
+        records.teams?.map(({ slug, members, units }) => [
           ...[slug, members.map(({ login }) => login), units],
         ]),
         [
@@ -338,16 +338,17 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
         ],
       )
       const person = await discussions.owner('ann', signal)
-      assert.equal(person.facts.users?.[0]?.name, 'Ann A.')
+      assert.equal(person.records.users?.[0]?.name, 'Ann A.')
     })
 
-    it('returns the same stamp again, and another one after every kind of change', async () => {
-      const stamp = async () => (await discussions.findChanges(WIDGETS, store, signal)).stamp
-      const known = readStateOf(store.cursor)?.stamp
-      assert.equal(await stamp(), known)
+    it('returns the same change token again, and another one after every kind of change', async () => {
+      const changeToken = async () =>
+        (await discussions.findChanges(WIDGETS, store, signal)).changeToken
+      const known = readStateOf(store.cursor)?.changeToken
+      assert.equal(await changeToken(), known)
       scene.repository.labels.push({ id: 9999, name: 'new', color: 'ffffff', description: '' })
-      assert.notEqual(await stamp(), known)
+      assert.notEqual(await changeToken(), known)
       scene.repository.labels.pop()
-      assert.equal(await stamp(), known)
+      assert.equal(await changeToken(), known)
     })
   })

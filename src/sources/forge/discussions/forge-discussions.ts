@@ -14,8 +14,8 @@ import { listAll } from '../../http/pages.ts'
 import { ForgeClient, type ForgeOptions } from '../client/forge-client.ts'
 import type { KnownHost } from '../client/known-forge.ts'
 import { knownForgeCache, shareAnswers } from '../client/known-forge.ts'
-import { organizationFact, People, slugOf, teamFact } from '../facts/people-facts.ts'
-import { cursorOf, findChanges, isUnchanged, stampOfChanges } from './find-changes.ts'
+import { organizationRecord, People, slugOf, teamRecord } from '../records/people-records.ts'
+import { changeTokenOfChanges, cursorOf, findChanges, isUnchanged } from './find-changes.ts'
 import { findOrganization, Notes, type OwnerContext } from './read-context.ts'
 import { groupOf } from './read-metadata.ts'
 import { RepositoryReading } from './read-repository.ts'
@@ -56,7 +56,7 @@ function readingSince(since: number, access: Access): Discussions {
       const last = cursorOf(stored.cursor)
       const request = async () => {
         const forge = await getHost(signal)
-        // Earlier notes are still true for the facts that were stored then.
+        // Earlier notes are still true for the records that were stored then.
         const notes = new Notes(last?.notes)
         if (!forge.can.timeline) notes.addNoTimeline(forge.version)
         const fullName = `${owner}/${name}`
@@ -66,7 +66,7 @@ function readingSince(since: number, access: Access): Discussions {
       const { changes, context } = await confirmAbsence(client, request, signal)
       const isSame = isUnchanged(changes) && context.notes.equals(last?.notes ?? [])
       return {
-        stamp: isSame ? (last?.stamp ?? '') : stampOfChanges(changes),
+        changeToken: isSame ? (last?.changeToken ?? '') : changeTokenOfChanges(changes),
         async *batches() {
           try {
             yield* new RepositoryReading(context, stored, changes).batches()
@@ -106,17 +106,17 @@ async function readOwner(context: OwnerContext, viewer: string | undefined): Pro
   const { profile, members, teams } = await readOrganization(context, organization, notes, viewer)
   people.collect([members, teams.map((each) => each.members)])
   const { created } = json.objectOf(body)
-  const fact = organizationFact({ ...profile, created }, members, teams)
-  const facts = {
+  const record = organizationRecord({ ...profile, created }, members, teams)
+  const records = {
     users: takeUsers(),
-    organizations: [fact],
+    organizations: [record],
     teams: teams
       .filter(({ team }) => json.string(team, 'name') !== '')
-      .map((each) => teamFact(fact.login, each.team, each.members)),
+      .map((each) => teamRecord(record.login, each.team, each.members)),
   }
   const unlisted = teams.filter(({ isListed }) => !isListed)
   const unlistedTeams = unlisted.map(({ team }) => slugOf(json.string(team, 'name')))
-  const group = groupOf(`owner/${owner}`, facts, unlisted.length > 0 ? { unlistedTeams } : {})
+  const group = groupOf(`owner/${owner}`, records, unlisted.length > 0 ? { unlistedTeams } : {})
   return { ...group, notes: notes.all() }
 }
 

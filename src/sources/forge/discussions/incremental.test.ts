@@ -28,7 +28,7 @@ describe('reading again', () => {
     forges.push(forge)
     const many = addManyIssues(forge, count)
     const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
-    /** Returns the facts of a first reading of the forge in its current state. */
+    /** Returns the records of a first reading of the forge in its current state. */
     const fresh = async () => {
       const other = new MemoryDiscussionStore()
       await other.readAll(open(), many.name)
@@ -46,7 +46,8 @@ describe('reading again', () => {
     const again = async (discussions: Discussions = open()) => {
       const before = forge.requests.length
       const changes = await discussions.findChanges(many.name, store, signal)
-      if (changes.stamp !== readStateOf(store.cursor)?.stamp) await store.storeAll(changes)
+      if (changes.changeToken !== readStateOf(store.cursor)?.changeToken)
+        await store.storeAll(changes)
       return forge.requests.length - before
     }
     return { forge, ...many, store, open, again, fresh, world: forge.world }
@@ -85,7 +86,7 @@ describe('reading again', () => {
         await after(() => world.addComment(pull, ann, 'another'), 7),
       ]
       t.diagnostic(`unchanged ${unchanged}, with edited and new comments ${more.join(', ')} more`)
-      const bodies = store.facts('issue_comments').map(({ body }) => body)
+      const bodies = store.records('issue_comments').map(({ body }) => body)
       for (const body of ['edited 25', 'edited 30', 'a new one', 'another'])
         assert.ok(bodies.includes(body), body)
       assert.deepEqual(store.snapshot(), await made.fresh())
@@ -139,7 +140,7 @@ describe('reading again', () => {
       const discussions = open()
       await again(discussions)
       const unchanged = await again(discussions)
-      const logins = () => store.facts('users').map(({ login }) => login)
+      const logins = () => store.records('users').map(({ login }) => login)
       const check = async (expected: string[], message: string) => {
         await again(discussions)
         assert.deepEqual(logins().sort(), expected, message)
@@ -295,8 +296,8 @@ describe('reading again', () => {
   it('keeps issues that are turned off, with a note until they are turned on again', async () => {
     const { again, world, repository, ann, name, open, store, fresh } = await scene(22)
     const notes = () => readStateOf(store.cursor)?.notes.filter((each) => /turned off/.test(each))
-    const facts = () => KINDS.map((kind) => store.facts(kind))
-    const before = facts()
+    const records = () => KINDS.map((kind) => store.records(kind))
+    const before = records()
     const { asOf } = readStateOf(store.cursor)!
     // This edit is not read before issues are turned off, so the reading after they are turned on must find it.
     const comment = repository.issues.get(5)!.comments[0]!
@@ -304,9 +305,9 @@ describe('reading again', () => {
     repository.disabled = new Set(['issues', 'pulls'])
     for (let n = 0; n < 2; n++) {
       await again()
-      assert.deepEqual(facts(), before)
+      assert.deepEqual(records(), before)
       assert.deepEqual(notes(), ['issues and pull requests are turned off on the forge'])
-      assert.equal(readStateOf(store.cursor)?.asOf, asOf, 'the stored facts are as old as before')
+      assert.equal(readStateOf(store.cursor)?.asOf, asOf, 'the stored records are as old as before')
     }
     const other = new MemoryDiscussionStore()
     await other.readAll(open(), name)
@@ -326,18 +327,18 @@ describe('reading again', () => {
       repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
       world.addRelease(repository, ann, 'v1').assets.push(world.createAsset('a.zip', 'zip'))
       await again()
-      const facts = () => [
-        store.facts('repositories')[0]?.labels,
-        store.facts('milestones'),
-        store.facts('releases'),
+      const records = () => [
+        store.records('repositories')[0]?.labels,
+        store.records('milestones'),
+        store.records('releases'),
       ]
-      const before = facts()
+      const before = records()
       forge.faultFor = ({ path }) =>
         path.endsWith(`/many/${what}`) ? { response: NOT_FOUND } : undefined
       await assert.rejects(again(), /are turned on, but does not return them$/)
       repository.disabled = new Set(what === 'releases' ? [what] : ['issues', 'pulls'])
       await again()
-      assert.deepEqual(facts(), before)
+      assert.deepEqual(records(), before)
       assert.match(readStateOf(store.cursor)!.notes.join(), new RegExp(`${what} are turned off`))
     })
 
@@ -353,7 +354,7 @@ describe('reading again', () => {
         const notes = readStateOf(store.cursor)!.notes.filter((each) => /turned off/.test(each))
         assert.deepEqual(notes, [`${words} are turned off on the forge`])
         const counts = (['issues', 'pull_requests'] as const).map(
-          (kind) => store.facts(kind).length,
+          (kind) => store.records(kind).length,
         )
         assert.deepEqual(
           counts.map((count) => count > 0),
@@ -369,13 +370,13 @@ describe('reading again', () => {
     world.addIssue(other, ann, { title: 'the only one' })
     await again()
     assert.deepEqual(
-      store.facts('issues').map(({ title }) => title),
+      store.records('issues').map(({ title }) => title),
       ['the only one'],
     )
     assert.deepEqual(store.snapshot(), await fresh())
   })
 
-  it('returns the same facts if it is interrupted, and loses one batch each time', async () => {
+  it('returns the same records if it is interrupted, and loses one batch each time', async () => {
     const { many, forge, open, fresh } = await forgeWithIssues(100, { maxPageSize: 20 })
     const interrupted = new MemoryDiscussionStore()
     let [runs, done] = [0, false]

@@ -7,7 +7,7 @@ import * as json from '../../http/json-fields.ts'
 import { type Listing, listAll, listUnpaged } from '../../http/pages.ts'
 import type { ForgeVersion } from '../client/forge-version.ts'
 import type { KnownHost } from '../client/known-forge.ts'
-import type { People } from '../facts/people-facts.ts'
+import type { People } from '../records/people-records.ts'
 
 /** The repository that is being read, and what the read collects. */
 export interface ReadContext {
@@ -115,7 +115,7 @@ const MISSING = ' missing: the forge lists or counts them but does not return th
 const NOT_REPORTED =
   'the forge does not report new reactions, edited inline comments and resolved threads'
 
-/** Returns the note for facts that were stored by an earlier read. */
+/** Returns the note for records that were stored by an earlier read. */
 export const notReported = (since: number): string =>
   `${NOT_REPORTED}: changes after ${new Date(since).toISOString()} may be missing`
 
@@ -138,7 +138,7 @@ export class Notes {
     this.#sentences.add(sentence)
   }
 
-  /** Adds a note about a part that is turned off. The forge still has the objects, so the stored facts about them are not removed. */
+  /** Adds a note about a part that is turned off. The forge still has the objects, so the stored records about them are not removed. */
   addTurnedOff(what: string): void {
     this.add(`${what}${TURNED_OFF}`)
   }

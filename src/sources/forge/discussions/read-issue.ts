@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { Losses } from '../../../lib/findings.ts'
 import type { IssueComment, Reaction } from '../../../records/issue.ts'
 import type { Review } from '../../../records/pull-request.ts'
-import type { Facts, Group } from '../../discussions.ts'
+import type { Group, RecordsOfGroup } from '../../discussions.ts'
 import { HostNotFound, HostRequestFailed, HostServerError } from '../../host-errors.ts'
 import { repositoryPath } from '../../host-url.ts'
 import { confirmAbsence } from '../../http/confirm-absence.ts'
@@ -10,23 +10,23 @@ import type { Json } from '../../http/json-fields.ts'
 import * as json from '../../http/json-fields.ts'
 import { listFiltered } from '../../http/pages.ts'
 import {
-  commentFact,
-  dependencyFacts,
-  eventFacts,
+  commentRecord,
+  dependencyRecords,
+  eventRecords,
   isPull,
-  issueFact,
   issueOrPullOf,
-  reactionFacts,
+  issueRecord,
   reactionKey,
-} from '../facts/issue-facts.ts'
+  reactionRecords,
+} from '../records/issue-records.ts'
 import {
   type PullResponses,
-  pullFact,
+  pullRecord,
   type ReviewComments,
   reviewComments,
-  reviewFact,
+  reviewRecord,
   reviewState,
-} from '../facts/pull-facts.ts'
+} from '../records/pull-records.ts'
 import {
   addAttachments,
   commentReactions,
@@ -47,8 +47,8 @@ import {
  * comment, or renaming a label or an account, does not change it.
  */
 export function issueVersion(issue: Json): string {
-  const { updatedAt, ...fact } = issueFact('', issue, [])
-  const digest = hash('sha256', JSON.stringify([fact, json.boolean(issue, 'is_locked')]))
+  const { updatedAt, ...record } = issueRecord('', issue, [])
+  const digest = hash('sha256', JSON.stringify([record, json.boolean(issue, 'is_locked')]))
   return `${updatedAt}|${json.integer(issue, 'comments')}|${digest.slice(0, 8)}|`
 }
 
@@ -67,7 +67,7 @@ export async function readIssueGroup(context: ReadContext, issue: Json, stored: 
   const known = notes.removeMissing(number) ? undefined : stored
   const read = () => {
     notes.removeMissing(number)
-    const found = { attachments: [], seen: {}, lost: new Losses() }
+    const found = { attachments: [], seen: {}, losses: new Losses() }
     return readGroup({ ...context, issueNumber: number, issue, stored: known, ...found })
   }
   try {
@@ -96,37 +96,37 @@ export async function findIssue(context: ReadContext, number: number) {
 
 /** Reads only the comments if nothing else of the issue has changed since it was stored. */
 async function readGroup(context: IssueContext): Promise<Group> {
-  const { people, issue, attachments, seen, stored, lost } = context
+  const { people, issue, attachments, seen, stored, losses } = context
   // What was lost before is found again by reading everything.
-  const isUnchanged = stored?.version.startsWith(issueVersion(issue)) && !stored.lost?.length
+  const isUnchanged = stored?.version.startsWith(issueVersion(issue)) && !stored.losses?.length
   const unchanged = isUnchanged ? stored : undefined
   attachments.push(...storedAttachments(unchanged, ({ kind }) => kind !== 'issue_comment'))
-  const read = unchanged ? { facts: unchanged.facts, timeline: [] } : await readRest(context)
+  const read = unchanged ? { records: unchanged.records, timeline: [] } : await readRest(context)
   const comments = await readComments(context, read.timeline)
   people.collect(comments)
-  const issueComments = await commentFacts(context, comments)
-  const facts: Facts = {
-    ...read.facts,
+  const issueComments = await commentRecords(context, comments)
+  const records: RecordsOfGroup = {
+    ...read.records,
     issue_comments: issueComments,
-    attachments: attachments.map(({ fact }) => fact),
+    attachments: attachments.map(({ record }) => record),
   }
-  const digest = hash('sha256', JSON.stringify([facts, lost.all()])).slice(0, 16)
+  const digest = hash('sha256', JSON.stringify([records, losses.all()])).slice(0, 16)
   return {
     key: issueKey(issue),
     version: `${issueVersion(issue)}${issueComments.length}|${digest}`,
-    facts,
+    records,
     files: attachments.map(({ file }) => file),
-    lost: lost.all(),
+    losses: losses.all(),
     seen: { ...unchanged?.seen, ...seen },
   }
 }
 
 /** Reads everything of an issue or pull request but its comments. */
 async function readRest(context: IssueContext) {
-  const { people, fullName, issue, issueNumber, lost } = context
+  const { people, fullName, issue, issueNumber, losses } = context
   const part = `issues/${issueNumber}/reactions`
   const listed = await listPart(context, part, { keyOf: reactionKey })
-  const reactions = reactionFacts(listed)
+  const reactions = reactionRecords(listed)
   const responses = isPull(issue) ? await readPull(context) : undefined
   const timeline = await readTimeline(context, responses?.reviews ?? [])
   const pull = responses && (await readReviews(context, responses, timeline))
@@ -135,23 +135,23 @@ async function readRest(context: IssueContext) {
   await addAttachments(context, issueOrPullOf(issue), issue)
   const estimate = issue.time_estimate
   if (typeof estimate === 'number' && estimate > 0)
-    lost.add('time_estimates', 1, `#${issueNumber}: ${estimate} s`)
-  const onSkipped = (what: string) => lost.add('issue_events', 1, `#${issueNumber}: ${what}`)
+    losses.add('time_estimates', 1, `#${issueNumber}: ${estimate} s`)
+  const onSkipped = (what: string) => losses.add('issue_events', 1, `#${issueNumber}: ${what}`)
   const eventContext = { repository: fullName, issue, pull: responses?.pull, onSkipped }
-  const events = eventFacts(eventContext, timeline)
+  const events = eventRecords(eventContext, timeline)
   if (events.some(({ actor }) => actor === json.GHOST)) people.addGhost()
-  const facts: Facts = {
+  const records: RecordsOfGroup = {
     ...(pull
       ? {
-          pull_requests: [{ ...pullFact(responses, reactions), ...dependencies }],
+          pull_requests: [{ ...pullRecord(responses, reactions), ...dependencies }],
           pull_request_reviews: pull.reviews,
           pull_request_review_threads: pull.threads,
           pull_request_review_comments: pull.comments,
         }
-      : { issues: [{ ...issueFact(fullName, issue, reactions), ...dependencies }] }),
+      : { issues: [{ ...issueRecord(fullName, issue, reactions), ...dependencies }] }),
     issue_events: events,
   }
-  return { facts, timeline }
+  return { records, timeline }
 }
 
 /** A timeline omits inline comments, which `reviews` count. */
@@ -183,7 +183,7 @@ async function readDependencies(context: IssueContext, timeline: readonly Json[]
   const part = `issues/${context.issueNumber}/dependencies`
   // The forge responds with 404 if dependencies are turned off.
   const listed = await ifExists(context, () => listPart(context, part))
-  return listed && listed.length > 0 ? { dependsOn: dependencyFacts(listed) } : {}
+  return listed && listed.length > 0 ? { dependsOn: dependencyRecords(listed) } : {}
 }
 
 /** This endpoint has no pages in any version. The number of comments in the issue may be wrong, so the timeline is checked too. */
@@ -193,16 +193,16 @@ async function readComments(context: IssueContext, timeline: readonly Json[]) {
   return listUnpagedPart(context, `issues/${context.issueNumber}/comments`)
 }
 
-async function commentFacts(context: IssueContext, comments: readonly Json[]) {
+async function commentRecords(context: IssueContext, comments: readonly Json[]) {
   const on = issueOrPullOf(context.issue)
-  const facts: IssueComment[] = []
+  const records: IssueComment[] = []
   for (const comment of comments) {
     const reactions = await commentReactions(context, 'issue_comments', comment)
-    facts.push(commentFact(context.fullName, on, comment, reactions))
+    records.push(commentRecord(context.fullName, on, comment, reactions))
     const id = json.integer(comment, 'id')
     await addAttachments(context, { kind: 'issue_comment', on, id }, comment)
   }
-  return facts
+  return records
 }
 
 async function readPull(context: IssueContext): Promise<PullResponses> {
@@ -219,24 +219,24 @@ async function readReviews(
   responses: PullResponses,
   timeline: readonly Json[],
 ) {
-  const { issueNumber, lost } = context
+  const { issueNumber, losses } = context
   const entries = timeline.filter((entry) => json.string(entry, 'type') === 'review')
   const entryOf = new Map(entries.map((entry) => [json.integer(entry, 'review_id'), entry]))
   const reviews: Review[] = []
   const all: ReviewComments = { threads: [], comments: [] }
   for (const listed of responses.reviews) {
     const pending = `#${issueNumber}: a pending review, which only its author sees`
-    if (json.string(listed, 'state') === 'PENDING') lost.add('pull_request_reviews', 1, pending)
+    if (json.string(listed, 'state') === 'PENDING') losses.add('pull_request_reviews', 1, pending)
     const state = reviewState(listed)
     if (!state) continue
     const id = json.integer(listed, 'id')
     const comment = entryOf.get(id) ?? commentOf(listed)
     const review = { ...listed, body: comment?.body ?? listed.body }
-    const fact = reviewFact(responses, review, state)
+    const record = reviewRecord(responses, review, state)
     const reactions = comment
       ? await commentReactions(context, 'pull_request_reviews', comment, id)
       : []
-    reviews.push({ ...fact, reactions })
+    reviews.push({ ...record, reactions })
     const on = { kind: 'pull_request_review', pull: issueNumber, id } as const
     await addAttachments(context, on, review, comment)
     const { threads, comments } = await readReviewComments(context, responses, review)

@@ -29,7 +29,7 @@ describe('with a token that has no admin permission on the repository', async ()
         : undefined
     }
     const { store, notes } = await read()
-    const [repository] = store.facts('repositories')
+    const [repository] = store.records('repositories')
     assert.deepEqual(repository?.collaborators, [{ login: 'bob', permission: 'read' }])
     assert.match(notes, /does not return the permissions of collaborators/)
   })
@@ -37,7 +37,7 @@ describe('with a token that has no admin permission on the repository', async ()
   it('collaborators that cannot be listed are left out, with a note', async () => {
     forge.faultFor = ({ path }) => (path.endsWith('/collaborators') ? forbidden : undefined)
     const { store, notes } = await read()
-    assert.deepEqual(store.facts('repositories')[0]?.collaborators, [])
+    assert.deepEqual(store.records('repositories')[0]?.collaborators, [])
     assert.match(notes, /does not return collaborators/)
   })
 })

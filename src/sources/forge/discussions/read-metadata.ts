@@ -1,14 +1,18 @@
 import { hash } from 'node:crypto'
 import { Losses } from '../../../lib/findings.ts'
-import type { Facts, Group } from '../../discussions.ts'
+import type { Group, RecordsOfGroup } from '../../discussions.ts'
 import { repositoryPath, segment } from '../../host-url.ts'
 import { undefinedIfRefused } from '../../http/confirm-absence.ts'
 import type { Json } from '../../http/json-fields.ts'
 import * as json from '../../http/json-fields.ts'
 import { listAll } from '../../http/pages.ts'
-import { releaseFact } from '../facts/file-facts.ts'
-import { mayReadCode, type Person, teamAccess } from '../facts/people-facts.ts'
-import { milestoneFact, protectedBranchFact, repositoryFact } from '../facts/repository-facts.ts'
+import { releaseRecord } from '../records/file-records.ts'
+import { mayReadCode, type Person, teamAccess } from '../records/people-records.ts'
+import {
+  milestoneRecord,
+  protectedBranchRecord,
+  repositoryRecord,
+} from '../records/repository-records.ts'
 import {
   findOrganization,
   getPart,
@@ -41,36 +45,36 @@ export async function readMetadata(
     await readRepositoryGroup(context, repository, await findStored('repository')),
     (!milestones && (await findStored('milestones'))) ||
       groupOf('milestones', {
-        milestones: (milestones ?? []).map((each) => milestoneFact(fullName, each)),
+        milestones: (milestones ?? []).map((each) => milestoneRecord(fullName, each)),
       }),
     (!releases && (await findStored('releases'))) || releasesGroup(context, releases ?? []),
     groupOf('protected_branches', {
-      protected_branches: rules.map((rule) => protectedBranchFact(fullName, rule)),
+      protected_branches: rules.map((rule) => protectedBranchRecord(fullName, rule)),
     }),
   ]
 }
 
 function releasesGroup({ people, fullName }: ReadContext, listed: Json[]): Group {
-  const lost = new Losses()
+  const losses = new Losses()
   const releases = listed.map((release) => {
     people.collect(release.author)
     const onExternal = () =>
-      lost.add('release_assets', 1, `${json.string(release, 'tag_name')}: a link to another host`)
-    return releaseFact(fullName, release, onExternal)
+      losses.add('release_assets', 1, `${json.string(release, 'tag_name')}: a link to another host`)
+    return releaseRecord(fullName, release, onExternal)
   })
   return groupOf(
     'releases',
-    { releases: releases.map(({ fact }) => fact) },
-    { files: releases.flatMap(({ files }) => files), lost: lost.all() },
+    { releases: releases.map(({ record }) => record) },
+    { files: releases.flatMap(({ files }) => files), losses: losses.all() },
   )
 }
 
 export function groupOf(
   key: string,
-  facts: Facts,
-  more: Partial<Pick<Group, 'files' | 'teams' | 'unlistedTeams' | 'seen' | 'lost'>> = {},
+  records: RecordsOfGroup,
+  more: Partial<Pick<Group, 'files' | 'teams' | 'unlistedTeams' | 'seen' | 'losses'>> = {},
 ): Group {
-  const group = { key, facts, files: [], ...more }
+  const group = { key, records, files: [], ...more }
   const version = hash('sha256', JSON.stringify(group)).slice(0, 32)
   return { ...group, version }
 }
@@ -97,21 +101,21 @@ async function readRepositoryGroup(
   const topics = 'topics' in repository ? repository.topics : await readTopics(context)
   const allLabels = [...(labels ?? []), ...organizationLabels]
   const known = { owner, name, collaborators }
-  const fact = repositoryFact({ ...repository, topics }, allLabels, known)
-  const lost = new Losses()
+  const record = repositoryRecord({ ...repository, topics }, allLabels, known)
+  const losses = new Losses()
   for (const label of organizationLabels) {
     const example = `${json.string(label, 'name')}: becomes a label of the repository`
-    lost.add('organization_labels', 1, example)
+    losses.add('organization_labels', 1, example)
   }
   const lacking = teams
     .filter((team) => !mayReadCode(team))
     .map((team) => json.string(team, 'name'))
-  lost.add('team_permissions', lacking.length, ...lacking)
-  const before = labels ? undefined : stored?.facts.repositories?.[0]
+  losses.add('team_permissions', lacking.length, ...lacking)
+  const before = labels ? undefined : stored?.records.repositories?.[0]
   return groupOf(
     'repository',
-    { repositories: [before ? { ...fact, labels: before.labels } : fact] },
-    { teams: teamAccess(teams), lost: lost.all() },
+    { repositories: [before ? { ...record, labels: before.labels } : record] },
+    { teams: teamAccess(teams), losses: losses.all() },
   )
 }
 
@@ -159,7 +163,7 @@ async function readCollaborators(context: ReadContext, stored: Group | undefined
   const users = await listIfAllowed(context, 'collaborators', list)
   context.people.collect(users)
   const known = new Map(
-    stored?.facts.repositories?.[0]?.collaborators.map((each) => [each.login, each.permission]),
+    stored?.records.repositories?.[0]?.collaborators.map((each) => [each.login, each.permission]),
   )
   const found: { login: string; permission: string }[] = []
   for (const [index, user] of users.entries()) {

@@ -87,10 +87,10 @@ export class RepositoryReading {
     const counts = this.#counts
     const hasOlder = counts.issues > 0 && fullyReadSince < asOf
     const notes = [...this.#context.notes.all(), ...(hasOlder ? [notReported(fullyReadSince)] : [])]
-    const stamp = isComplete ? this.#stamp() : ''
+    const changeToken = isComplete ? this.#changeToken() : ''
     const since = off?.since ?? (isComplete ? asOf : this.#changes.since)
     const times = { asOf, since, fullyReadSince }
-    const cursor = cursorText({ repositoryId, ...times, isComplete, stamp, notes, ...counts })
+    const cursor = cursorText({ repositoryId, ...times, isComplete, changeToken, notes, ...counts })
     const total = Math.max(this.#total, this.#read)
     return { put, remove, cursor, progress: { read: this.#read, total } }
   }
@@ -104,8 +104,8 @@ export class RepositoryReading {
     this.#counts.comments += commentsIn(version ?? '') - commentsIn(before ?? '')
   }
 
-  /** Depends only on the facts, not on the order in which they were read. */
-  #stamp(): string {
+  /** Depends only on the records, not on the order in which they were read. */
+  #changeToken(): string {
     const digest = createHash('sha256')
     for (const key of [...this.#versions.keys()].sort())
       digest.update(`${key}\n${this.#versions.get(key)}\n`)

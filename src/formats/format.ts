@@ -123,14 +123,14 @@ export class Report {
   }
 
   /** Counts objects of a kind, such as `reactions`, that the target cannot represent. */
-  lost(kind: string, count = 1, example?: string): void {
+  addLoss(kind: string, count = 1, example?: string): void {
     this.#losses.add(kind, count, ...(example === undefined ? [] : [example]))
   }
 
   /** Counts a record that cannot be used as lost, and warns about it. */
-  lostRecord(kind: string, why: string): void {
+  addSkippedRecord(kind: string, why: string): void {
     this.warn(kind, `${why}; the record is skipped`)
-    this.lost(kind, 1, why)
+    this.addLoss(kind, 1, why)
   }
 
   /** Returns what was lost so far, sorted by kind. */
@@ -154,5 +154,5 @@ export async function reportDetachedHead(
   if (!('oid' in head)) return
   const args = ['rev-list', '--max-count=1', head.oid, '--not', '--glob=refs/*']
   const isLost = (await git.text(args, call)) !== ''
-  report.lost('detached_heads', isLost ? 1 : 0, `${fullName}: ${head.oid}`)
+  report.addLoss('detached_heads', isLost ? 1 : 0, `${fullName}: ${head.oid}`)
 }

@@ -43,7 +43,7 @@ export async function sortRecords(
   for (const kind of RECORD_KINDS.filter((each) => each !== 'repositories'))
     for await (const record of content.records(kind)) {
       const use = decide(kind, record) ?? USES[kind] ?? 'kept'
-      if (use === 'lost' || use === 'partly kept') report.lost(kind)
+      if (use === 'lost' || use === 'partly kept') report.addLoss(kind)
       if (use.endsWith('kept') && 'repository' in record)
         rows.add(tableOf(kind, record.repository), numberOf(record), timeOf(record), record)
     }
@@ -187,7 +187,7 @@ export class RepositoryRecords {
   }
 
   loseRecord(kind: string, why: string): void {
-    this.report.lostRecord(kind, `${this.fullName}: ${why}`)
+    this.report.addSkippedRecord(kind, `${this.fullName}: ${why}`)
   }
 }
 

@@ -69,15 +69,13 @@ export async function webhookScene(
       return insertWebhook(db, { owner }, settings, clock.now)
     },
     recordEnd: (owner: Account, action = 'exported', subject: unknown = {}) =>
-      db
-        .transaction()
-        .execute((tx) =>
-          recordEvent(dependencies, tx, { owner }, async () => ({
-            event: 'migration',
-            action,
-            subject,
-          })),
-        ),
+      db.transaction().execute((tx) =>
+        recordEvent(dependencies, tx, { owner }, async () => ({
+          event: 'migration',
+          action,
+          subject,
+        })),
+      ),
 
     work(change: Partial<DeliverDependencies> = {}): void {
       const deliveries = createDeliveries({ ...dependencies, ...change })

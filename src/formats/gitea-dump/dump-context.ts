@@ -164,7 +164,7 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
     const key = `${content} ${name.toLowerCase()}`
     if (seen.has(key)) return []
     // The server shows them as reactions of the administrator, with the name beside them.
-    if (id < 0) context.report.lost('reaction_authors')
+    if (id < 0) context.report.addLoss('reaction_authors')
     const why = `the server shows :${content}: only if its setting REACTIONS has it`
     if (!COMMON_REACTIONS.includes(content)) context.records.warn('reactions', why)
     seen.add(key)

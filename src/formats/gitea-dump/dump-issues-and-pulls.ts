@@ -102,7 +102,7 @@ export async function dumpPulls(context: DumpContext, refs: OidsByRef): Promise<
         const why =
           'the commit that it began at is unknown or not in the archive: its diff is empty'
         records.warn('pull requests', `pull request ${number}: ${why}`)
-        report.lost('pull_request_diffs', 1, `${fullName}: #${number}`)
+        report.addLoss('pull_request_diffs', 1, `${fullName}: #${number}`)
       }
       dumpReviews(context, number, { hasDiff: head.sha !== '' && base !== '' })
     }
@@ -133,8 +133,8 @@ function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base:
   const { owner, name, report, records } = context
   const { number, mergedAt, draft, title } = pull
   const closedAt = pull.closedAt ?? mergedAt
-  report.lost('review_requests', pull.reviewRequests.length)
-  report.lost('linked_issues', pull.closes.filter(({ source }) => source === 'manual').length)
+  report.addLoss('review_requests', pull.reviewRequests.length)
+  report.addLoss('linked_issues', pull.closes.filter(({ source }) => source === 'manual').length)
   return {
     number,
     // The server recognizes a draft by its title.

@@ -40,14 +40,14 @@ export function dumpReviews(context: DumpContext, pull: number, { hasDiff }: { h
     all.map((comment) => dumpReviewComment(context, comment, threadOf(comment)))
   const submitted = comments.filter(({ state }) => state === 'submitted')
   // The server has a field for reactions to comments on lines, but does not restore them.
-  for (const { reactions } of submitted) report.lost('review_reactions', reactions.length)
+  for (const { reactions } of submitted) report.addLoss('review_reactions', reactions.length)
   const byReview = Map.groupBy(hasDiff ? submitted : [], reviewKey)
   for (const review of reviews) {
     const state = STATES[review.state]
     if (state === undefined) continue
-    if (review.state === 'dismissed') report.lost('dismissals')
-    report.lost('review_reactions', review.reactions.length)
-    report.lost('review_commits', review.headSha === null ? 0 : 1)
+    if (review.state === 'dismissed') report.addLoss('dismissals')
+    report.addLoss('review_reactions', review.reactions.length)
+    report.addLoss('review_commits', review.headSha === null ? 0 : 1)
     const key = reviewKey({ review: review.id, author: review.author })
     const commentsOfReview = byReview.get(key) ?? []
     byReview.delete(key)
@@ -62,11 +62,14 @@ export function dumpReviews(context: DumpContext, pull: number, { hasDiff }: { h
       const body = `${lineHeading(comment.path, line)}\n\n${comment.body ?? ''}`
       list.add({ ...reviewAround(context, comment, body), comments: [] })
     }
-  report.lost('resolved_threads', all.filter(({ resolvedAt }) => resolvedAt !== null).length)
-  report.lost('line_ranges', all.filter((each) => each.startLine ?? each.originalStartLine).length)
-  report.lost('file_threads', all.filter(({ subjectType }) => subjectType === 'file').length)
-  report.lost('pending_reviews', reviews.filter(({ state }) => state === 'pending').length)
-  report.lost('pending_review_comments', comments.length - submitted.length)
+  report.addLoss('resolved_threads', all.filter(({ resolvedAt }) => resolvedAt !== null).length)
+  report.addLoss(
+    'line_ranges',
+    all.filter((each) => each.startLine ?? each.originalStartLine).length,
+  )
+  report.addLoss('file_threads', all.filter(({ subjectType }) => subjectType === 'file').length)
+  report.addLoss('pending_reviews', reviews.filter(({ state }) => state === 'pending').length)
+  report.addLoss('pending_review_comments', comments.length - submitted.length)
 }
 
 /** Returns the first line of a review that a comment on a line became. */

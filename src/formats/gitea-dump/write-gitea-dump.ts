@@ -147,7 +147,7 @@ async function dumpSettings(context: DumpContext): Promise<void> {
 
 function dumpMilestones({ directory, text, milestones, report }: DumpContext): void {
   // Newer versions restore them.
-  report.lost('milestone creation times, on servers before 1.16', milestones.size)
+  report.addLoss('milestone creation times, on servers before 1.16', milestones.size)
   using list = new YamlList(join(directory, 'milestone.yml'))
   for (const milestone of milestones.values())
     list.add({
@@ -191,7 +191,7 @@ async function dumpReleases(context: DumpContext, refs: OidsByRef): Promise<void
     const assets = await dumpAssets(context, release, index + 1)
     const tag = chooseTag(context, release, refs, takenTags)
     // The server replaces the time of a release by that of the commit of its tag.
-    report.lost('release_times', tag.draft ? 0 : 1, `${fullName}: ${tag.tag}`)
+    report.addLoss('release_times', tag.draft ? 0 : 1, `${fullName}: ${tag.tag}`)
     list.add(dumpRelease(context, release, { ...tag, assets }))
   }
 }
@@ -224,7 +224,7 @@ function dumpRelease(
   { tag, draft, assets }: { tag: string; draft: boolean; assets: unknown[] },
 ) {
   const { id, name } = context.identity(release.author)
-  context.report.lost('release_reactions', release.reactions?.length ?? 0)
+  context.report.addLoss('release_reactions', release.reactions?.length ?? 0)
   return {
     tag_name: tag,
     target_commitish: release.target,

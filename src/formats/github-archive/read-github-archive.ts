@@ -124,7 +124,7 @@ async function openRecords(root: string, { report, signal, isWanted }: RecordOpt
   async function* read<T>(kind: string, shape: Shape<T>) {
     for (const { file } of files.filter((each) => each.kind === kind)) {
       signal.throwIfAborted()
-      const lose = (why: string) => report.lostRecord(kind, `${file}: ${why}`)
+      const lose = (why: string) => report.addSkippedRecord(kind, `${file}: ${why}`)
       try {
         const { valid } = readList(await readFile(join(root, file), 'utf8'), shape, lose)
         for (const { index, value } of valid)
@@ -134,7 +134,7 @@ async function openRecords(root: string, { report, signal, isWanted }: RecordOpt
         if (unreadable.has(file)) continue
         unreadable.add(file)
         report.warn('files', `${file}: ${(error as Error).message}; nothing of it is used`)
-        report.lost('unreadable_files', 1, file)
+        report.addLoss('unreadable_files', 1, file)
       }
     }
   }
@@ -153,7 +153,7 @@ async function openRecords(root: string, { report, signal, isWanted }: RecordOpt
         const fullName = `${record.owner}/${record.name}`
         const name = spelling.get(key)
         if (name !== undefined) {
-          for (const [kind, count] of value.unread) report.lost(kind, count, fullName)
+          for (const [kind, count] of value.unread) report.addLoss(kind, count, fullName)
           found.set(key, { record: withFullName(record, name), url })
           names.set(fullName.toLowerCase(), name)
         } else if (isWanted(fullName)) lose(`: ${record.git} of ${fullName} is not in the archive`)
@@ -170,9 +170,9 @@ async function openRecords(root: string, { report, signal, isWanted }: RecordOpt
     async reportUnread(): Promise<void> {
       for (const kind of new Set(files.map((each) => each.kind)))
         if (!isRecordKind(kind))
-          for await (const _ of read(kind, (value) => value)) report.lost(kind)
+          for await (const _ of read(kind, (value) => value)) report.addLoss(kind)
       for await (const { value } of read('organizations', unreadLists))
-        for (const [kind, count] of value) report.lost(kind, count)
+        for (const [kind, count] of value) report.addLoss(kind, count)
     },
 
     async *records<K extends RecordKind>(kind: K): AsyncGenerator<RecordsByKind[K]> {
@@ -183,7 +183,7 @@ async function openRecords(root: string, { report, signal, isWanted }: RecordOpt
         else {
           const repository = names.get(value.repository.toLowerCase())
           if (repository !== undefined) yield { ...value, repository }
-          else if (isWanted(value.repository)) report.lost(kind)
+          else if (isWanted(value.repository)) report.addLoss(kind)
         }
       }
     },

@@ -133,12 +133,12 @@ class ArchiveWriter {
       const reason = errors.join('; ')
       if (errors.length > 0 && isFullName(fullName))
         this.#skipped.push({ full_name: fullName, reason })
-      else if (errors.length > 0) report.lost('repositories', 1, `${fullName}: ${reason}`)
+      else if (errors.length > 0) report.addLoss('repositories', 1, `${fullName}: ${reason}`)
       yield { fullName, errors }
     }
     if (this.#repositories.size === 0) return
     for (const kind of UNWRITTEN_KINDS)
-      for await (const _ of content.records(kind)) report.lost(kind)
+      for await (const _ of content.records(kind)) report.addLoss(kind)
     for (const fullName of this.#repositories.keys()) this.#urls.add(this.#repositoryUrl(fullName))
     using rows = sortedRows(join(workDirectory, 'rows'))
     for (const kind of READING_ORDER) {
@@ -198,7 +198,7 @@ class ArchiveWriter {
           }
         else if (broken) {
           const why = `${githubRecord.url} belongs to ${broken.url}, which is not in the input`
-          this.#options.report.lostRecord(kind, why)
+          this.#options.report.addSkippedRecord(kind, why)
         } else {
           this.#urls.add(String(githubRecord.url))
           yield { repository, githubRecord }
@@ -240,7 +240,7 @@ class ArchiveWriter {
     if (kind === 'organizations' && 'login' in record) {
       const key = record.login.toLowerCase()
       if (this.#organizations.has(key)) {
-        this.#options.report.lostRecord(kind, `${record.login} occurs twice`)
+        this.#options.report.addSkippedRecord(kind, `${record.login} occurs twice`)
         return undefined
       }
       this.#organizations.add(key)
@@ -277,7 +277,7 @@ class ArchiveWriter {
     }
     const reactions = 'reactions' in record ? (record.reactions ?? []) : []
     const unknown = reactions.filter(({ content }) => !COMMON_REACTIONS.includes(content))
-    for (const { content } of unknown) this.#options.report.lost('reactions', 1, content)
+    for (const { content } of unknown) this.#options.report.addLoss('reactions', 1, content)
     if (unknown.length === 0) return record
     return { ...record, reactions: reactions.filter((each) => !unknown.includes(each)) }
   }
@@ -290,7 +290,7 @@ class ArchiveWriter {
     const { content, report } = this.#options
     const found = await content.findFile(path, repository)
     if ('missing' in found) {
-      report.lostRecord(kind, `${repository}: ${found.missing}`)
+      report.addSkippedRecord(kind, `${repository}: ${found.missing}`)
       return undefined
     }
     const own = () => ({ repository, file: found.file })

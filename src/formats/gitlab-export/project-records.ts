@@ -89,7 +89,7 @@ export class ProjectRecords {
     } catch (error) {
       // The next text that links to an upload of this record adds it again.
       for (const path of this.#pendingUploads) this.uploadUrls.delete(path)
-      this.options.report.lostRecord(relation, `${at}: ${(error as Error).message}`)
+      this.options.report.addSkippedRecord(relation, `${at}: ${(error as Error).message}`)
     }
   }
 
@@ -123,7 +123,7 @@ export class ProjectRecords {
       const createdAt = timeOrNull(record.created_at) ?? UNKNOWN_TIME
       const description = text(record.description) || null
       this.labels.set(name, { name, color: color.toLowerCase(), description, createdAt })
-      this.options.report.lost('label_priorities', list(record.priorities).length, name)
+      this.options.report.addLoss('label_priorities', list(record.priorities).length, name)
     }
     return name
   }
@@ -144,7 +144,7 @@ export class ProjectRecords {
     const state = record.state === 'closed' ? 'closed' : 'open'
     const [due, start] = [dayOrNull(record.due_date), dayOrNull(record.start_date)]
     if (record.due_date != null && due === null)
-      this.options.report.lost('due_dates', 1, `${title}: ${record.due_date}`)
+      this.options.report.addLoss('due_dates', 1, `${title}: ${record.due_date}`)
     this.milestones.set(title, {
       repository: this.repository,
       number,
@@ -183,7 +183,7 @@ export class ProjectRecords {
       this.#addSystemNote(note, on)
       return
     }
-    if (timeOrNull(note.resolved_at)) this.options.report.lost('resolved_comments')
+    if (timeOrNull(note.resolved_at)) this.options.report.addLoss('resolved_comments')
     const [id, by] = [this.nextId(), this.authorship(note)]
     this.add('issue_comments', on.number, {
       repository: this.repository,
@@ -264,14 +264,14 @@ export class ProjectRecords {
   }
 
   loseSystemNote(note: Json): void {
-    this.options.report.lost('system_notes', 1, text(note.note).slice(0, 80))
+    this.options.report.addLoss('system_notes', 1, text(note.note).slice(0, 80))
   }
 
   /** Adds an attachment for each upload that a text links to. The first text that links to a file owns it. */
   addUploads(body: string, on: AttachedTo, by: Authorship): void {
     for (const [, link] of body.matchAll(UPLOAD)) {
       const path = decodeSegment(link!)
-      if (!this.options.uploads.has(path)) this.options.report.lost('attachments', 1, path)
+      if (!this.options.uploads.has(path)) this.options.report.addLoss('attachments', 1, path)
       else if (!this.uploadUrls.has(path)) this.addUpload(path, on, by)
     }
   }

@@ -70,7 +70,7 @@ export function addEvents(
   }
   for (const each of list(record.resource_label_events)) {
     if (!isJson(each.label)) {
-      report.lost('resource_label_events', 1, 'the label was deleted')
+      report.addLoss('resource_label_events', 1, 'the label was deleted')
       continue
     }
     const { color } = project.labels.get(project.addLabel(each.label))!
@@ -81,7 +81,7 @@ export function addEvents(
   for (const each of list(record.resource_milestone_events)) {
     const event = each.action === 'remove' ? 'demilestoned' : 'milestoned'
     const milestoneTitle = text(child(each.milestone).title)
-    if (milestoneTitle === '') report.lost('resource_milestone_events')
+    if (milestoneTitle === '') report.addLoss('resource_milestone_events')
     else add(each.user_id, event, time(each, 'created_at'), { milestoneTitle })
   }
   // Without a system note, it is not known who locked it.

@@ -80,7 +80,7 @@ export async function readGitLabExport(
   const options = { fullName, relations, rows, people, report, uploads, signal }
   const { repository, names } = await sortProject(options)
   for (const name of ['avatar', 'project.design.bundle'])
-    if (existsSync(join(root, name))) report.lost(name.replaceAll('.', '_'), 1, name)
+    if (existsSync(join(root, name))) report.addLoss(name.replaceAll('.', '_'), 1, name)
   // Texts refer to the path of a project, which is in the name of its file: `group_sub_tool` is also found as `sub_tool` and `tool`.
   for (const known of [repository.name, nameOfFile(exportOptions.name)]) {
     const words = known.toLowerCase().split('_')
@@ -160,7 +160,7 @@ async function listUploads(root: string, report: Report): Promise<Map<string, Up
     const [, secret, name] = /\/([0-9a-f]{32}|[0-9a-f]{10})\/([^/]+)$/.exec(path) ?? []
     const link = `uploads/${secret}/${name}`
     if (secret === undefined || uploads.has(link)) {
-      report.lost('attachments', 1, path)
+      report.addLoss('attachments', 1, path)
       continue
     }
     const own = secret.padEnd(32, '0').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
@@ -191,7 +191,8 @@ async function buildRepositories(
       if (iid !== undefined && names.mergeRequests.has(Number(iid)))
         return [{ name: `refs/pull/${names.offset + Number(iid)}/${kind}`, oid }]
       if (name.startsWith('refs/') && !GITLAB_REFS.test(name)) return [{ name, oid }]
-      if (name !== 'HEAD') report.lost(`${name.split('/')[1]}_refs`.replaceAll('-', '_'), 1, name)
+      if (name !== 'HEAD')
+        report.addLoss(`${name.split('/')[1]}_refs`.replaceAll('-', '_'), 1, name)
       return []
     })
     const head = defaultBranchOf(bundled, repository.defaultBranch)

@@ -63,7 +63,7 @@ export async function sortProject(options: ProjectOptions) {
   for (const name of relations.names)
     if (!Object.hasOwn(readers, name) && !SETTINGS.includes(name))
       for await (const { at, record } of relations.records(name, signal)) {
-        report.lost(name, 1, text(record.title) || text(record.name) || undefined)
+        report.addLoss(name, 1, text(record.title) || text(record.name) || undefined)
         // Before GitLab 15.10, the comments on a commit were only in its pipelines.
         if (/^(?:ci_)?pipelines$/.test(name))
           for (const note of list(record.notes))
@@ -84,7 +84,11 @@ function inTimeOrder(record: Json, at: string, report: Report): Json {
     for (const entry of list(record[key])) {
       const time = Date.parse(timeOrNull(entry.created_at) ?? '')
       if (!Number.isNaN(time)) timed.push({ entry, time })
-      else report.lostRecord(key, `${at}: one of its ${key} has no valid time: ${entry.created_at}`)
+      else
+        report.addSkippedRecord(
+          key,
+          `${at}: one of its ${key} has no valid time: ${entry.created_at}`,
+        )
     }
     return [key, timed.sort((a, b) => a.time - b.time).map(({ entry }) => entry)]
   })
@@ -115,7 +119,7 @@ class ProjectReader extends ProjectRecords {
     const user = child(record.user)
     const [username, level] = [text(user.username), Number(record.access_level) || 0]
     if (username === '') {
-      this.options.report.lost('invitations', 1, text(record.invite_email) || undefined)
+      this.options.report.addLoss('invitations', 1, text(record.invite_email) || undefined)
       return
     }
     if (!isForeignName(username))
@@ -219,13 +223,13 @@ class ProjectReader extends ProjectRecords {
     const assignees = [record.assignee_id, ...assigned.map(({ user_id }) => user_id)]
     const links = list(record.label_links)
     const labels = links.map(({ label }) => label).filter(isJson)
-    this.options.report.lost('label_links', links.length - labels.length)
+    this.options.report.addLoss('label_links', links.length - labels.length)
     const body = paragraphs(text(record.description), footerOf(record))
     this.addUploads(body, on, by)
     if (record.confidential === true) this.#confidential.push(`#${on.number}`)
     for (const [key, value] of Object.entries(record))
       if (typeof value === 'object' && value !== null && !READ_PARTS.has(key))
-        this.options.report.lost(key, Array.isArray(value) ? value.length : 1)
+        this.options.report.addLoss(key, Array.isArray(value) ? value.length : 1)
     return {
       repository: this.repository,
       number: on.number,
@@ -258,7 +262,7 @@ class ProjectReader extends ProjectRecords {
     const [id, by] = [this.nextId(), this.authorship(note)]
     const position = positionOf(note.position) ?? {}
     if (integerOrNull(position.new_line) ?? integerOrNull(position.old_line))
-      this.options.report.lost('commit_comment_lines')
+      this.options.report.addLoss('commit_comment_lines')
     this.add('commit_comments', 0, {
       repository: this.repository,
       id,
@@ -315,7 +319,7 @@ class ProjectReader extends ProjectRecords {
       push.some((each) => !/^(?:user \d+|role (?:0|30|40))$/.test(each)) ||
       describeAccess(record.unprotect_access_levels).some((each) => each !== MAINTAINERS)
     if (isPartlyLost)
-      this.options.report.lost('branch_protection_rules', 1, `${this.repository}: ${name}`)
+      this.options.report.addLoss('branch_protection_rules', 1, `${this.repository}: ${name}`)
     const empty = emptyProtection(this.repository, name)
     this.add('protected_branches', 0, {
       ...empty,

@@ -47,7 +47,7 @@ export async function openRelations(root: string, report: Report): Promise<Relat
   async function* records(
     relation: string,
     signal: AbortSignal,
-    onInvalid = (why: string) => report.lostRecord(relation, why),
+    onInvalid = (why: string) => report.addSkippedRecord(relation, why),
   ) {
     if (!names.includes(relation)) return
     const file = `${TREE}/${relation}.ndjson`
@@ -77,7 +77,7 @@ function legacyRelations(project: Json, report: Report): Relations {
   return {
     project,
     names: Object.keys(project).filter(isRelation),
-    async *records(relation, signal, onInvalid = (why) => report.lostRecord(relation, why)) {
+    async *records(relation, signal, onInvalid = (why) => report.addSkippedRecord(relation, why)) {
       for (const [index, record] of list(relation).entries()) {
         signal.throwIfAborted()
         const at = `project.json: ${relation}[${index}]`

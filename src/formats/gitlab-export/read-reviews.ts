@@ -36,7 +36,7 @@ export function readReviews(project: ProjectRecords, mergeRequest: MergeRequest)
     if (note.system !== true && (isOnDiff || thread)) threads.set(key, [...(thread ?? []), note])
     else if (!isChangeRequest(note)) {
       if (text(note.type).endsWith('DiffNote'))
-        project.options.report.lost('review_comment_positions')
+        project.options.report.addLoss('review_comment_positions')
       project.addNote(note, on)
     }
   }
@@ -174,7 +174,7 @@ function addThread(
   const convertSuggestions = (body: string) =>
     body.replace(SUGGESTION, (fence, plain: string, above: string, below: string) => {
       if (Number(above) === linesAbove && Number(below) === 0) return plain
-      project.options.report.lost('suggestion_ranges', 1, `${repository}#${pull}: ${path}`)
+      project.options.report.addLoss('suggestion_ranges', 1, `${repository}#${pull}: ${path}`)
       return fence
     })
   const ids = { thread: project.nextId(), root: 0 }

@@ -75,9 +75,9 @@ export function issueRecord(project: Project, issue: Issue) {
 export function issuable(project: Project, noteable: Issuable, item: Issue | PullRequest) {
   const { number, milestone, createdAt } = item
   const events = project.of('issue_events', number)
-  project.report.lost('deadlines', item.dueOn ? 1 : 0)
-  project.report.lost('dependencies', item.dependsOn?.length ?? 0)
-  project.report.lost('pins', item.pinOrder ? 1 : 0)
+  project.report.addLoss('deadlines', item.dueOn ? 1 : 0)
+  project.report.addLoss('dependencies', item.dependsOn?.length ?? 0)
+  project.report.addLoss('pins', item.pinOrder ? 1 : 0)
   const found = milestone === null ? null : project.milestones.get(milestone)
   if (found === undefined)
     project.loseRecord('milestones', `milestone ${milestone} of #${number} is not in the input`)
@@ -149,7 +149,7 @@ function convertEvents(
       labels.push({ ...common, action, label: project.label(label.name) })
     else if (milestone)
       milestones.push({ ...common, action, state: item.closedAt ? 'closed' : 'opened', milestone })
-    else if (UNSEEN_EVENTS.includes(event)) project.report.lost(`${event}_events`)
+    else if (UNSEEN_EVENTS.includes(event)) project.report.addLoss(`${event}_events`)
     else {
       const description = describeEvent(project, noteable, each)
       const note = { thread: `event ${id}`, author: actor, createdAt, ...description }
@@ -218,9 +218,13 @@ const { none, guest, developer, maintainer } = ACCESS_LEVELS
 export function projectRecord({ repository, report, fullName }: Project) {
   const { name, description, defaultBranch, archived = false, topics = [], website } = repository
   const exclusive = repository.labels.filter((label) => label.exclusive).map((label) => label.name)
-  report.lost('exclusive_labels', exclusive.length, `${fullName}: ${exclusive.join(', ')}`)
-  report.lost('topics', topics.length, `${fullName}: ${topics.map((each) => each.name).join(', ')}`)
-  report.lost('websites', website ? 1 : 0, `${fullName}: ${website}`)
+  report.addLoss('exclusive_labels', exclusive.length, `${fullName}: ${exclusive.join(', ')}`)
+  report.addLoss(
+    'topics',
+    topics.length,
+    `${fullName}: ${topics.map((each) => each.name).join(', ')}`,
+  )
+  report.addLoss('websites', website ? 1 : 0, `${fullName}: ${website}`)
   return {
     name,
     description: description ?? '',
@@ -254,8 +258,8 @@ export function* commitNotes(project: Project) {
     const { id, commit, author, path, position, createdAt, reactions } = comment
     const where =
       path === null ? '' : `\`${path}\`${position ? `, line ${position} of its diff` : ''}:\n\n`
-    project.report.lost('commit_comment_positions', path === null ? 0 : 1)
-    project.report.lost('commit_comment_reactions', reactions.length)
+    project.report.addLoss('commit_comment_positions', path === null ? 0 : 1)
+    project.report.addLoss('commit_comment_reactions', reactions.length)
     const body = where + project.text(comment.body)
     const parts = { thread: `commit comment ${id}`, author, body, createdAt }
     const note = noteRecord(project, 'Commit', parts)
@@ -270,7 +274,7 @@ export function* protectedBranches(project: Project) {
       continue
     }
     if (isPartlyLost(branch))
-      project.report.lost('branch_protection_rules', 1, `${project.fullName}: ${branch.name}`)
+      project.report.addLoss('branch_protection_rules', 1, `${project.fullName}: ${branch.name}`)
     // GitLab requires neither reviews nor checks here, but a branch that nobody can push to requires merge requests.
     const needsMergeRequest = branch.reviews.required || branch.statusChecks.required
     const merge = branch.authorizedActorsOnly ? maintainer : developer
@@ -304,7 +308,7 @@ export function* members(project: Project) {
   const { createdAt, collaborators } = project.repository
   const found = collaborators.filter(({ login }) => project.hasEmail(login))
   for (const { login } of found) project.userId(login)
-  project.report.lost('collaborators', collaborators.length - found.length)
+  project.report.addLoss('collaborators', collaborators.length - found.length)
   for (const { id, login, email, accessLevel = guest } of project.members())
     yield {
       access_level: accessLevel,

@@ -130,11 +130,11 @@ async function writeExport(exportOptions: ExportOptions): Promise<void> {
   await addLines('project_members', members(project))
   reportOrphans(project)
   const unlinked = uploads.filter(({ url }) => !linkedUrls.has(url)).length
-  report.lost('attachments_without_link', unlinked, `${fullName}: files that no text links to`)
+  report.addLoss('attachments_without_link', unlinked, `${fullName}: files that no text links to`)
 
   // A bundle has the objects of refs, but not what a symbolic ref points to.
   for (const { name, target } of resolvableSymrefs(snapshot.examination.repository.refs))
-    report.lost('symbolic_refs', 1, `${fullName}: ${decodeUtf8(name)} → ${decodeUtf8(target)}`)
+    report.addLoss('symbolic_refs', 1, `${fullName}: ${decodeUtf8(name)} → ${decodeUtf8(target)}`)
   await reportDetachedHead(
     { git, dir, signal },
     snapshot.examination.repository.head,
@@ -204,7 +204,7 @@ async function* jsonLines({ report, fullName }: Project, relation: string, recor
     const line = `${storableJson(record)}\n`
     if (Buffer.byteLength(line) > MAX_JSON_BYTES) {
       const name = 'iid' in record ? `#${record.iid}` : 'a record'
-      report.lostRecord(relation, `${fullName}: ${name} is longer than 50 MiB`)
+      report.addSkippedRecord(relation, `${fullName}: ${name} is longer than 50 MiB`)
       continue
     }
     batch += line

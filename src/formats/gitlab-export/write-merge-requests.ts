@@ -109,14 +109,14 @@ async function readDiff(
 ): Promise<PullDiff | undefined> {
   const name = `${project.fullName}!${number}`
   if (!range) {
-    project.report.lost('diffs', 1, `${name}: its commits are not in the input`)
+    project.report.addLoss('diffs', 1, `${name}: its commits are not in the input`)
     return undefined
   }
   const { base, start, head, commits } = range
   const diff: Diff =
     commits.length === 0 ? { files: [], isComplete: true } : await diffs.read(base, head)
   const listed = `${name}: only the newest ${commits.length} are listed`
-  if (!range.isComplete) project.report.lost('commits_of_merge_requests', 1, listed)
+  if (!range.isComplete) project.report.addLoss('commits_of_merge_requests', 1, listed)
   const state = commits.length === 0 ? 'empty' : diff.isComplete ? 'collected' : 'overflow'
   return {
     refs: { base_sha: base, start_sha: start, head_sha: head },
@@ -153,7 +153,7 @@ function mergeRequestRecord(
   const state = mergedAt !== null ? 'merged' : closedAt !== null ? 'closed' : 'opened'
   const mergedBy = merged && state === 'merged' ? project.userId(merged.actor) : null
   const manual = pull.closes.filter(({ source }) => source === 'manual')
-  project.report.lost('linked_issues', manual.length)
+  project.report.addLoss('linked_issues', manual.length)
   const allNotes = byTime([...notes, ...reviewNotes(project, number, diff)])
   const times = [pull.createdAt, mergedAt, closedAt].flatMap((time) => time ?? [])
   const updatedAt = [...times.map(gitlabTime), ...allNotes.map(({ created_at }) => created_at)]

@@ -18,12 +18,12 @@ export type ShownDiff = { refs: DiffRefs; files: readonly DiffFile[] }
 export function reviewNotes(project: Project, pull: number, diff: ShownDiff | undefined): Note[] {
   const all = project.of('pull_request_reviews', pull)
   const reviews = all.filter(({ state }) => state !== 'pending')
-  project.report.lost('pending_reviews', all.length - reviews.length)
+  project.report.addLoss('pending_reviews', all.length - reviews.length)
   const allThreads = project.of('pull_request_review_threads', pull)
   const threads = new Map(allThreads.map((thread) => [thread.id, thread]))
   const comments = project.of('pull_request_review_comments', pull)
   const submitted = comments.filter(({ state }) => state === 'submitted')
-  project.report.lost('pending_review_comments', comments.length - submitted.length)
+  project.report.addLoss('pending_review_comments', comments.length - submitted.length)
   // Replies have the position of the first comment of their thread, which is the last to be added to the map.
   const roots = new Map(submitted.toReversed().map((comment) => [threadOf(comment), comment]))
   return [
@@ -49,8 +49,8 @@ function reviewNote(project: Project, review: Review): Note[] {
   const common = { author, createdAt: submittedAt ?? createdAt }
   const body = project.text(review.body)
   const [text, action] = DECISIONS[state] ?? []
-  project.report.lost('dismissals', state === 'dismissed' ? 1 : 0)
-  project.report.lost('review_reactions', body === '' ? reactions.length : 0)
+  project.report.addLoss('dismissals', state === 'dismissed' ? 1 : 0)
+  project.report.addLoss('review_reactions', body === '' ? reactions.length : 0)
   const note = { ...common, thread: `review ${id}`, body, reactions }
   const decision = { ...common, thread: `decision ${id}`, body: text ?? '', action }
   return [
@@ -84,7 +84,7 @@ function commentNote(project: Project, { comment, root, thread, diff }: CommentC
   if (comment === root) {
     const line = thread?.line ?? thread?.originalLine
     const where = `${project.fullName}!${comment.pull}: ${comment.path}`
-    project.report.lost('review_comment_positions', 1, where)
+    project.report.addLoss('review_comment_positions', 1, where)
     record.note = `\`${comment.path}\`${line ? `, line ${line}` : ''}:\n\n${record.note}`
   }
   return { ...record, type: 'DiscussionNote' }
@@ -148,7 +148,7 @@ export function reviewers(project: Project, { number, author, reviewRequests }: 
   }
   for (const { reviewer, createdAt, dismissedAt } of reviewRequests) {
     if (dismissedAt !== null) continue
-    if (reviewer.kind === 'team') project.report.lost('team_review_requests')
+    if (reviewer.kind === 'team') project.report.addLoss('team_review_requests')
     else {
       const id = project.userId(reviewer.login)
       const created_at = gitlabTime(createdAt)

@@ -50,15 +50,15 @@ export async function* releases(project: Project, options: ReleaseOptions) {
     if (release.draft || tags.has(tag) || tag.trim() === '') {
       const isNamed = tag.trim() !== ''
       const why = release.draft ? 'a draft' : isNamed ? 'the tag has another release' : 'no tag'
-      report.lost('releases', 1, `${fullName}: ${tag}: ${why}`)
-      report.lost('release_assets', assets.length)
+      report.addLoss('releases', 1, `${fullName}: ${tag}: ${why}`)
+      report.addLoss('release_assets', assets.length)
       continue
     }
     tags.add(tag)
     const ref = `refs/tags/${Buffer.from(tag).toString('latin1')}`
     if (!options.refs.has(ref)) project.warn('releases', `the tag ${tag} is not in the input`)
-    report.lost('release_reactions', reactions.length)
-    report.lost('prerelease_marks', release.prerelease ? 1 : 0, `${fullName}: ${tag}`)
+    report.addLoss('release_reactions', reactions.length)
+    report.addLoss('prerelease_marks', release.prerelease ? 1 : 0, `${fullName}: ${tag}`)
     yield {
       tag,
       name: name || tag,
@@ -83,7 +83,7 @@ async function assetLinks(
     const found = await content.findFile(file, fullName)
     if (assetBaseUrl === '' || 'missing' in found) {
       const why = 'missing' in found ? found.missing : 'needs --asset-base-url'
-      report.lost('release_assets', 1, `${fullName}: ${name} of ${tag}: ${why}`)
+      report.addLoss('release_assets', 1, `${fullName}: ${name} of ${tag}: ${why}`)
       continue
     }
     const path = `${index}/${n + 1}/${urlName(name)}`

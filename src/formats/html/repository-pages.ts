@@ -114,9 +114,9 @@ export async function writeRepository(
   const all = CONVERSATION_KINDS.reduce((sum, kind) => sum + records.count(kind), 0)
   const orphans = all - context.shownRows
   const why = `${fullName}: their issue or pull request is not in the input`
-  report.lost('orphaned_comments', orphans, why)
-  report.lost('collaborators', record.collaborators.length)
-  report.lost('LFS_objects', snapshot.examination.repository.lfsObjects.length)
+  report.addLoss('orphaned_comments', orphans, why)
+  report.addLoss('collaborators', record.collaborators.length)
+  report.addLoss('LFS_objects', snapshot.examination.repository.lfsObjects.length)
   return repository
 }
 
@@ -248,7 +248,7 @@ async function* itemRows(context: RepositoryContext, table: ItemTable) {
   let last: number | undefined
   for (const number of Array.from(records.all(kind), (each) => each.number).reverse()) {
     if (number === last) {
-      report.lostRecord(kind, `${fullName}: #${number} occurs twice`)
+      report.addSkippedRecord(kind, `${fullName}: #${number} occurs twice`)
       continue
     }
     last = number

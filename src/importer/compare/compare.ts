@@ -34,7 +34,7 @@ export interface ComparedHost {
   /** Returns the version of Gitea whose features it has, or undefined if it is no Gitea or Forgejo. */
   giteaVersion(signal: AbortSignal): Promise<KnownContext['version']>
   /**
-   * Reads one repository into the spool, in which that of the archive is already. `fullName` is the name on the host, and `scratch` a
+   * Reads one repository into the rows, which have that of the archive already. `fullName` is the name on the host, and `scratch` a
    * directory for files that the caller removes.
    */
   readRepository(fullName: string, options: ReadOptions, scratch: string): Promise<void>

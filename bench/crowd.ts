@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { mapConcurrent } from '../src/lib/turns.ts'
+import { mapConcurrent } from '../packages/lib/src/turns.ts'
 import { PREVIEW } from '../test/support/service.ts'
 import { CLIENT } from './cores.ts'
 import type { CrowdInput, CrowdOutput } from './crowd-client.ts'

@@ -8,7 +8,7 @@ import { inEmptyDirectory, median, spread } from './measure.ts'
 import { atMost, type Section } from './section.ts'
 import { type RunningService, startService } from './service.ts'
 
-const DIST = new URL('../web/dist', import.meta.url).pathname
+const DIST = new URL('../packages/dashboard/dist', import.meta.url).pathname
 const REPOSITORIES = 1000
 const MAX_KILOBYTES = 400
 const MAX_SECONDS = 1

@@ -1,9 +1,12 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { createSegmentMaker, serveSegmentRequests } from '../src/exporter/make-segment.ts'
-import { type DataPaths, openBlobs, openSource } from '../src/service/data-paths.ts'
-import type { Snapshot, SnapshotEntry } from '../src/sources/snapshot.ts'
+import type { Snapshot, SnapshotEntry } from '../packages/git/src/snapshot.ts'
+import {
+  createSegmentMaker,
+  serveSegmentRequests,
+} from '../packages/server/src/exporter/make-segment.ts'
+import { type DataPaths, openBlobs, openSource } from '../packages/server/src/service/data-paths.ts'
 
 /** A segment thread that does not verify what it reads: only reading, hashing and writing remain. */
 const places = workerData as DataPaths

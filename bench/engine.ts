@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { createSegmentThreads } from '../src/exporter/segment-threads.ts'
-import { mapConcurrent } from '../src/lib/turns.ts'
-import type { DataPaths } from '../src/service/data-paths.ts'
-import type { RepositoryName } from '../src/sources/source.ts'
+import type { RepositoryName } from '../packages/hosts/src/source.ts'
+import { mapConcurrent } from '../packages/lib/src/turns.ts'
+import { createSegmentThreads } from '../packages/server/src/exporter/segment-threads.ts'
+import type { DataPaths } from '../packages/server/src/service/data-paths.ts'
 
 /** Makes the segments of all repositories: no service, no database, no connectivity check. */
 export async function makeSegments(

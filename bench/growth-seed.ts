@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import { connect } from '../src/db/connect.ts'
-import type { Db } from '../src/db/database.ts'
+import { connect } from '../packages/server/src/db/connect.ts'
+import type { Db } from '../packages/server/src/db/database.ts'
 import { type Seeded, seedDatabase } from './seed.ts'
 
 /** The number of ids that are read, spread evenly over all ids. */

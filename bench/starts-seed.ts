@@ -1,7 +1,7 @@
-import { ensureAccount } from '../src/accounts/account-store.ts'
-import { addToken } from '../src/accounts/token-store.ts'
-import { connect } from '../src/db/connect.ts'
-import { upgradeSchema } from '../src/db/upgrade.ts'
+import { ensureAccount } from '../packages/server/src/accounts/account-store.ts'
+import { addToken } from '../packages/server/src/accounts/token-store.ts'
+import { connect } from '../packages/server/src/db/connect.ts'
+import { upgradeSchema } from '../packages/server/src/db/upgrade.ts'
 
 /** Creates accounts in a new database, each with a token. */
 export async function seedAccounts(

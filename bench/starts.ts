@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { mapConcurrent } from '../src/lib/turns.ts'
+import { mapConcurrent } from '../packages/lib/src/turns.ts'
 import { createDatabase, startPostgres } from '../test/support/postgres.ts'
 import { makeCopies, namesOfCopies } from './copies.ts'
 import { inEmptyDirectory, inTurns, median, spread } from './measure.ts'

@@ -1,10 +1,10 @@
-import { ensureAccount } from '../src/accounts/account-store.ts'
-import { connect } from '../src/db/connect.ts'
-import { statementBatches } from '../src/db/database.ts'
-import { upgradeSchema } from '../src/db/upgrade.ts'
-import { createGit } from '../src/git/git.ts'
-import { putRepository } from '../src/repositories/repository-store.ts'
-import { gitDirectory } from '../src/sources/directory/git-directory.ts'
+import { createGit } from '../packages/git/src/git.ts'
+import { gitDirectory } from '../packages/hosts/src/directory/git-directory.ts'
+import { ensureAccount } from '../packages/server/src/accounts/account-store.ts'
+import { connect } from '../packages/server/src/db/connect.ts'
+import { statementBatches } from '../packages/server/src/db/database.ts'
+import { upgradeSchema } from '../packages/server/src/db/upgrade.ts'
+import { putRepository } from '../packages/server/src/repositories/repository-store.ts'
 import { OWNER } from './corpus.ts'
 
 /** Fills the repository index as a first sync of copies does, but reads the metadata of one of them only. */

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { commandShape, flattenCommands } from '../src/commands/command-shape.ts'
-import { createProgram } from '../src/commands/program.ts'
+import { commandShape, flattenCommands } from '../packages/cli/src/commands/command-shape.ts'
+import { createProgram } from '../packages/cli/src/commands/program.ts'
 
 /** `node scripts/command-table.ts` updates the table of commands in docs/COMMANDS.md. */
 const PAGE = new URL('../docs/COMMANDS.md', import.meta.url)

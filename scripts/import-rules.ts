@@ -1,114 +1,173 @@
-import { readFileSync } from 'node:fs'
-import { glob } from 'node:fs/promises'
-import { dirname, join, normalize } from 'node:path'
-import { FOLDERS, type Folder, PACKAGES } from './import-table.ts'
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { FOLDERS, type Folder, MODULES } from './import-table.ts'
 
 /** A source file: its path from the root of the checkout, and its text. */
 export type Module = readonly [path: string, text: string]
 
-export interface ImportTable {
+export interface Manifest {
+  name: string
+  exports?: Readonly<Record<string, string>>
+  dependencies?: Readonly<Record<string, string>>
+  devDependencies?: Readonly<Record<string, string>>
+}
+
+export interface Rules {
+  /** The package.json of each folder of a package, such as `packages/git`. */
+  manifests: Readonly<Record<string, Manifest>>
   folders: Readonly<Record<string, Folder>>
-  packages: Readonly<Record<string, readonly string[]>>
+  modules: Readonly<Record<string, readonly string[]>>
+}
+
+interface Import {
+  from: string
+  /** As the import says it. */
+  name: string
+  /** The file of the checkout that is imported, or undefined for a package of others or a module of Node. */
+  file: string | undefined
 }
 
 const IMPORT =
   /^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*'([^']+)'|^\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm
 
-/** Tests beside the code, and helpers that only such tests use, may import everything. */
-const TEST_FILE = /^src\/.*(\.(test|contract)|\/test-[a-z]+|-test-[a-z]+)\.ts$/
+/** Tests may import everything, also what is not an entry of a package. */
+const TEST_FILE = /\.(test|contract)\.ts$|^packages\/[^/]+\/test\//
 
-/** Returns a message for every import that the table does not allow and for every import cycle. */
-export function importErrors(modules: Iterable<Module>, table: ImportTable): string[] {
-  const imports = new Map([...modules].map(([path, text]) => [path, importsOf(path, text)]))
-  const errors: string[] = []
-  for (const [path, targets] of imports) {
-    const folder = TEST_FILE.test(path) ? undefined : folderOf(path, table)
-    if (folder === undefined) continue
-    for (const target of targets) {
-      const error = isPackage(target)
-        ? packageError(folder, target, table)
-        : folderError(path, target, table)
-      if (error) errors.push(`${path} imports ${target}: ${error}`)
-    }
-  }
+const isProduct = (path: string) => packageOf(path) !== undefined && !TEST_FILE.test(path)
+
+/** Returns a message for every import that is not allowed, and for every import cycle. */
+export function importErrors(modules: Iterable<Module>, rules: Rules): string[] {
+  const imports = [...modules].flatMap((module) => importsOf(module, rules))
+  const errors = imports
+    .filter(({ from }) => isProduct(from))
+    .flatMap((each) => {
+      const error = importError(each, rules)
+      return error === undefined ? [] : [`${each.from} imports ${each.name}: ${error}`]
+    })
   return [...errors, ...cycles(imports).map((cycle) => `import cycle: ${cycle.join(' → ')}`)]
 }
 
-/** Returns a message for every entry of the table that no import needs. */
-export function unusedEntries(modules: Iterable<Module>, table: ImportTable): string[] {
+/** Returns a message for every entry of the table and of a package.json that no import needs. */
+export function unusedEntries(modules: Iterable<Module>, rules: Rules): string[] {
   const used = new Set<string>()
-  for (const [path, text] of modules) {
-    const from = TEST_FILE.test(path) ? undefined : folderOf(path, table)
-    if (from === undefined) continue
-    for (const target of importsOf(path, text)) {
-      const to = importedFolder(target, table)
-      if (to === from) continue
-      used.add(`${from} may import ${to}`)
-      used.add(`other folders may import ${target}`)
-    }
+  const imports = [...modules].flatMap((module) => importsOf(module, rules))
+  for (const { from, file } of imports) {
+    if (file === undefined || !isProduct(from)) continue
+    if (packageOf(from) !== packageOf(file)) used.add(file)
+    const [folder, target] = [folderOf(from, rules), folderOf(file, rules)]
+    if (folder === target) continue
+    used.add(`${folder?.pattern} may import ${target?.pattern}`)
+    used.add(`other folders may import ${file}`)
   }
-  return Object.entries(table.folders)
-    .flatMap(([folder, { imports, entries = [] }]) => [
-      ...imports.map((to) => `${folder} may import ${to}`),
-      ...entries.map((file) => `other folders may import ${folder}/${file}`),
-    ])
-    .filter((entry) => !used.has(entry))
-    .map((entry) => `${entry}: unused entry in scripts/import-table.ts`)
-}
-
-function importsOf(path: string, text: string): string[] {
-  const targets = text.matchAll(IMPORT).map(([, from, alone, later]) => (from ?? alone ?? later)!)
-  return [...new Set(targets.map((to) => (to.startsWith('.') ? join(dirname(path), to) : to)))].map(
-    (to) => (isPackage(to) ? to : normalize(to)),
+  const allowed = Object.entries(rules.folders).flatMap(([folder, { imports, entries = [] }]) => [
+    ...imports.map((to) => `${folder} may import ${to}`),
+    ...entries.map((file) => `other folders may import ${join(folder, file)}`),
+  ])
+  const exported = Object.entries(rules.manifests).flatMap(([folder, { exports = {} }]) =>
+    Object.entries(exports)
+      // The first entry is for everybody, and an entry with * is for every file.
+      .filter(([entry, file]) => entry !== '.' && !file.includes('*'))
+      .map(([, file]) => join(folder, file)),
   )
+  return [
+    ...allowed.filter((entry) => !used.has(entry)).map((e) => `import-table.ts: unused: ${e}`),
+    ...exported.filter((file) => !used.has(file)).map((file) => `unused in "exports": ${file}`),
+  ]
 }
 
-const isPackage = (target: string): boolean =>
-  !/^(src|web|test|bench|scripts|schema|checkout)\//.test(target)
-
-const isIn = (path: string, folder: string): boolean => `${path}/`.startsWith(`${folder}/`)
-
-/** Returns the longest folder of the table that contains the path. */
-function folderOf(path: string, { folders }: ImportTable): string | undefined {
-  return Object.keys(folders)
-    .filter((folder) => isIn(path, folder))
-    .toSorted((a, b) => b.length - a.length)[0]
+/** Returns a message for each dependency of the published package that differs from those of the packages in it. */
+export function publishedErrors(root: Manifest, { manifests }: Rules): string[] {
+  const listed = new Map(Object.entries(root.dependencies ?? {}))
+  const needed = new Map(
+    Object.values(manifests)
+      .flatMap(({ dependencies = {} }) => Object.entries(dependencies))
+      .filter(([name]) => !name.startsWith('@godwit/')),
+  )
+  return [...new Set([...needed.keys(), ...listed.keys()])]
+    .filter((name) => needed.get(name) !== listed.get(name))
+    .map((name) => {
+      const [here, there] = [listed, needed].map((versions) => versions.get(name) ?? 'absent')
+      return `package.json: ${name} is ${here}, but ${there} in packages/*/package.json`
+    })
 }
 
-const importedFolder = (target: string, table: ImportTable): string =>
-  folderOf(target, table) ?? target.split('/', 1)[0]!
-
-function folderError(path: string, target: string, table: ImportTable): string | undefined {
-  const from = folderOf(path, table)!
-  const to = importedFolder(target, table)
-  const { imports, hasSeparateFolders } = table.folders[from]!
-  if (from === to) {
-    const isSeparate = hasSeparateFolders && subfolderOf(path, from) !== subfolderOf(target, from)
-    return isSeparate ? `the folders in ${from} do not import each other` : undefined
-  }
-  if (!imports.includes(to)) return `${from} may import ${imports.join(', ') || 'no other folder'}`
-  for (const [folder, { entries }] of Object.entries(table.folders)) {
-    if (!entries || !isIn(target, folder) || isIn(path, folder)) continue
-    if (entries.includes(target.slice(folder.length + 1))) continue
-    return `the entry files of ${folder} are ${entries.join(', ')}`
-  }
-  return undefined
+function importsOf([from, text]: Module, { manifests }: Rules): Import[] {
+  const names = text.matchAll(IMPORT).map(([, used, alone, later]) => (used ?? alone ?? later)!)
+  return [...new Set(names)].map((name) => ({
+    from,
+    name,
+    file: name.startsWith('.') ? join(dirname(from), name) : entryFile(name, manifests),
+  }))
 }
 
-/** Returns the name of the folder directly below `folder` that contains the path. */
-const subfolderOf = (path: string, folder: string): string =>
-  path.slice(folder.length + 1).split('/', 1)[0]!
+/** Returns the file of an entry of one of our packages. */
+function entryFile(name: string, manifests: Rules['manifests']): string | undefined {
+  const [, own, entry = ''] = /^(@[^/]+\/[^/]+)(\/.+)?$/.exec(name) ?? []
+  const found = Object.entries(manifests).find(([, manifest]) => manifest.name === own)
+  if (!found) return undefined
+  const [folder, { exports = {} }] = found
+  const file = exports[`.${entry}`] ?? exports['./*']?.replace('*', entry.slice(1))
+  return join(folder, file ?? `(no entry ${entry})`)
+}
 
-function packageError(from: string, name: string, { packages }: ImportTable): string | undefined {
-  if (from === 'web/src' && name.startsWith('node:')) return 'the dashboard runs in a browser'
-  const known = Object.keys(packages).find((each) => name === each || name.startsWith(`${each}/`))
-  const folders = known === undefined ? undefined : packages[known]!
-  if (!folders || folders.some((each) => isIn(from, each))) return undefined
-  return `only ${folders.join(', ')} may import ${known}`
+const packageOf = (path: string): string | undefined => /^packages\/[^/]+(?=\/)/.exec(path)?.[0]
+
+/**
+ * Returns the longest folder (or single file) of the table that contains the path, and its pattern there. A pattern that ends in `*` stands for each
+ * folder at this place.
+ */
+function folderOf(
+  path: string,
+  { folders }: Rules,
+): { folder: string; pattern: string } | undefined {
+  const found = Object.keys(folders).flatMap((pattern) => {
+    const end = pattern.endsWith('*') ? '(?=/)' : '(?=/|$)'
+    const expression = `^${RegExp.escape(pattern).replace('\\*', '[^/]+')}${end}`
+    const folder = new RegExp(expression).exec(path)?.[0]
+    return folder === undefined ? [] : [{ folder, pattern }]
+  })
+  return found.toSorted((a, b) => b.folder.length - a.folder.length)[0]
+}
+
+function importError({ from, name, file }: Import, rules: Rules): string | undefined {
+  const own = packageOf(from)!
+  if (file !== undefined && packageOf(file) === own) return folderError(from, file, rules)
+  if (name.startsWith('.')) return 'a file outside of the package; import an entry by its name'
+  return moduleError(own, from, name, rules)
+}
+
+function folderError(from: string, file: string, rules: Rules): string | undefined {
+  const [own, target] = [folderOf(from, rules), folderOf(file, rules)]
+  if (own === undefined || target === undefined || own.folder === target.folder) return undefined
+  const { imports } = rules.folders[own.pattern]!
+  if (!imports.includes(target.pattern))
+    return `${own.folder} may import ${imports.join(', ') || 'no other folder'}`
+  const { entries } = rules.folders[target.pattern]!
+  if (!entries || entries.some((entry) => join(target.folder, entry) === file)) return undefined
+  return `the entry files of ${target.folder} are ${entries.join(', ')}`
+}
+
+function moduleError(
+  own: string,
+  from: string,
+  name: string,
+  { manifests, modules }: Rules,
+): string | undefined {
+  const known = Object.keys(modules).find((each) => name === each || name.startsWith(`${each}/`))
+  const places = known === undefined ? undefined : modules[known]!
+  if (places && !places.some((place) => from.startsWith(`${place}/`)))
+    return `only ${places.join(', ')} may import ${known}`
+  if (name.startsWith('node:'))
+    return own === 'packages/dashboard' ? 'the dashboard runs in a browser' : undefined
+  const [dependency = ''] = /^(@[^/]+\/)?[^/]+/.exec(name) ?? []
+  const { dependencies = {}, devDependencies = {} } = manifests[own]!
+  if (dependency in dependencies || dependency in devDependencies) return undefined
+  return `${own}/package.json does not name ${dependency}`
 }
 
 /** Returns one cycle for each group of modules that import each other. */
-function cycles(imports: ReadonlyMap<string, readonly string[]>): string[][] {
+function cycles(imports: readonly Import[]): string[][] {
+  const targets = Map.groupBy(imports, ({ from }) => from)
   const found: string[][] = []
   const done = new Set<string>()
   const stack: string[] = []
@@ -117,20 +176,26 @@ function cycles(imports: ReadonlyMap<string, readonly string[]>): string[][] {
     if (at !== -1) found.push([...stack.slice(at), path])
     if (at !== -1 || done.has(path)) return
     stack.push(path)
-    for (const next of imports.get(path) ?? []) visit(next)
+    for (const { file } of targets.get(path) ?? []) if (file !== undefined) visit(file)
     stack.pop()
     done.add(path)
   }
-  for (const path of imports.keys()) visit(path)
+  for (const path of targets.keys()) visit(path)
   return found
 }
 
 if (import.meta.main) {
-  const modules: Module[] = []
-  for await (const path of glob('{src,web/src,test,bench,scripts,schema}/**/*.{ts,tsx}'))
-    modules.push([path, readFileSync(path, 'utf8')])
-  const table = { folders: FOLDERS, packages: PACKAGES }
-  const errors = [...importErrors(modules, table), ...unusedEntries(modules, table)]
+  const read = (path: string) => readFileSync(path, 'utf8')
+  const manifestOf = (folder: string): Manifest => JSON.parse(read(join(folder, 'package.json')))
+  const folders = globSync('packages/*').map((folder) => [folder, manifestOf(folder)] as const)
+  const rules = { manifests: Object.fromEntries(folders), folders: FOLDERS, modules: MODULES }
+  const paths = globSync('{packages/*/{src,test},test,bench,scripts}/**/*.{ts,tsx}')
+  const modules = paths.map((path): Module => [path, read(path)])
+  const errors = [
+    ...importErrors(modules, rules),
+    ...unusedEntries(modules, rules),
+    ...publishedErrors(manifestOf('.'), rules),
+  ]
   for (const error of errors) console.error(error)
   if (errors.length > 0) process.exitCode = 1
 }

@@ -6,7 +6,7 @@ import * as linguist from 'linguist-languages'
  * `node scripts/language-table.ts` updates the table of languages from the package, which has a module for each of its 800
  * languages: loading them takes 0.2 s and 33 MB in every process that reads a tree.
  */
-const TABLE = new URL('../src/sources/directory/metadata/languages.json', import.meta.url)
+const TABLE = new URL('../packages/hosts/src/directory/metadata/languages.json', import.meta.url)
 
 const NOTICE =
   'Facts from github-linguist and linguist-languages, MIT License, Copyright (c) GitHub, Inc. and Ika'

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { lstatSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
 /**
@@ -21,7 +21,11 @@ function productionPackages(): string[] {
   const listing = ['ls', '--all', '--parseable', '--omit=dev']
   const listed = execFileSync('npm', listing, { cwd: PROJECT, encoding: 'utf8' })
   const paths = listed.split('\n').map((path) => relative(PROJECT, path))
-  return [...new Set(paths)].filter((path) => path.startsWith('node_modules/')).sort()
+  // The packages of this repository are links.
+  const isInstalled = (path: string) =>
+    path.startsWith('node_modules/') &&
+    lstatSync(join(PROJECT, path), { throwIfNoEntry: false })?.isDirectory()
+  return [...new Set(paths)].filter(isInstalled).sort()
 }
 
 /** The text of each licence is in the package, beside its code. */
@@ -49,7 +53,5 @@ function copyright(paths: readonly string[]): string {
   return [...head, ...others, ...license].join('\n')
 }
 
-const packages = productionPackages().filter((path) =>
-  existsSync(join(PROJECT, path, 'package.json')),
-)
+const packages = productionPackages()
 console.log(process.argv.includes('--copyright') ? copyright(packages) : packages.join('\n'))

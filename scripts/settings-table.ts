@@ -1,7 +1,16 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { type CommandShape, commandShape, flattenCommands } from '../src/commands/command-shape.ts'
-import { createProgram } from '../src/commands/program.ts'
-import { flagOf, optionNames, optionOf, variableOf } from '../src/settings/setting-names.ts'
+import {
+  type CommandShape,
+  commandShape,
+  flattenCommands,
+} from '../packages/cli/src/commands/command-shape.ts'
+import { createProgram } from '../packages/cli/src/commands/program.ts'
+import {
+  flagOf,
+  optionNames,
+  optionOf,
+  variableOf,
+} from '../packages/cli/src/settings/setting-names.ts'
 
 /** `node scripts/settings-table.ts` updates the tables in docs/SETTINGS.md: the settings, and those of each command. */
 const PAGE = new URL('../docs/SETTINGS.md', import.meta.url)

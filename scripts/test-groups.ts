@@ -14,10 +14,10 @@ import {
 // loading code than running tests.
 
 /** The tests in a browser share one browser, the wire tests one server. */
-const OWN_GROUPS = IS_LONG ? [] : ['dashboard', 'wire']
+const OWN_GROUPS = IS_LONG ? [] : ['packages/dashboard/test', 'test/wire']
 const OTHERS = IS_LONG
   ? ['test/long/*.test.ts', 'test/fire/*.test.ts']
-  : ['src/**/*.test.ts', 'test/*.test.ts', 'test/stories/*.test.ts']
+  : ['packages/*/src/**/*.test.ts', 'test/*.test.ts', 'test/stories/*.test.ts']
 const SHARDS = IS_LONG ? 24 : 10
 
 interface Group {
@@ -28,7 +28,9 @@ interface Group {
 
 const secondsOf = usualSeconds()
 const groups = [
-  ...OWN_GROUPS.map((name) => groupOf(name, globSync(`test/${name}/*.test.ts`).sort())),
+  ...OWN_GROUPS.map((folder) =>
+    groupOf(folder.replaceAll('/', '-'), globSync(`${folder}/*.test.ts`).sort()),
+  ),
   ...(IS_LONG ? evenGroups : shards)(globSync(OTHERS).sort()),
 ]
 rmSync(GROUPS, { recursive: true, force: true })

@@ -7,7 +7,7 @@ import { ARCHIVE_WRITERS } from './support/archive-writers.ts'
 const ROOT = new URL('..', import.meta.url)
 const read = (path: string) => readFile(new URL(path, ROOT), 'utf8')
 
-/** Entries that have their own tests in src/importer and src/archive, outside the lists of readers and writers. */
+/** Entries that have their own tests in packages/archive/src and packages/archive/src/tar, outside the lists of readers and writers. */
 const TESTED_SEPARATELY = [
   'github.com',
   'GNU tar, with a folder around it',

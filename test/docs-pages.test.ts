@@ -5,17 +5,11 @@ import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { headingsOf, PAGES_WITH_CONTENTS, pageWithContents } from '../scripts/contents.ts'
 import { documentationFiles } from '../scripts/documentation-files.ts'
-import { architectureWithDiagram } from '../scripts/folder-diagram.ts'
 import { settingsPageWithTable } from '../scripts/settings-table.ts'
 
 test('the table in SETTINGS.md matches the code', async () => {
   const { before, after } = await settingsPageWithTable()
   assert.equal(before, after, 'run `node scripts/settings-table.ts`')
-})
-
-test('the diagram of folders in ARCHITECTURE.md matches the import rules', async () => {
-  const { before, after } = await architectureWithDiagram()
-  assert.equal(before, after, 'run `node scripts/folder-diagram.ts`')
 })
 
 for (const page of PAGES_WITH_CONTENTS)

@@ -1,87 +1,106 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { importErrors, type Module, unusedEntries } from '../scripts/import-rules.ts'
+import {
+  importErrors,
+  type Module,
+  publishedErrors,
+  type Rules,
+  unusedEntries,
+} from '../scripts/import-rules.ts'
 
-const TABLE = {
-  folders: {
-    'src/http': { imports: ['src/sources', 'src/lib'], entries: ['server.ts'] },
-    'src/http/routes': { imports: ['src/lib'], hasSeparateFolders: true },
-    'src/sources': { imports: ['src/lib'] },
-    'src/sources/directory': { imports: ['src/sources'], entries: ['git-directory.ts'] },
-    'src/commands': { imports: ['src/sources/directory', 'src/http/routes'] },
-    'src/lib': { imports: [] },
-    'web/src': { imports: ['src/lib'] },
+const RULES: Rules = {
+  manifests: {
+    'packages/lib': { name: '@godwit/lib', exports: { './*': './src/*.ts' } },
+    'packages/git': {
+      name: '@godwit/git',
+      exports: { '.': './src/index.ts', './refs': './src/refs.ts' },
+      dependencies: { '@godwit/lib': '1' },
+    },
+    'packages/server': {
+      name: '@godwit/server',
+      dependencies: { '@godwit/git': '1', fastify: '1.2.3' },
+      devDependencies: { '@octokit/openapi-types': '1' },
+    },
+    'packages/dashboard': { name: '@godwit/dashboard' },
   },
-  packages: { fastify: ['src/http'], '@aws-sdk': ['src/sources'] },
+  folders: {
+    'packages/server/src/db': { imports: [] },
+    'packages/server/src/http': { imports: ['packages/server/src/db'], entries: ['server.ts'] },
+    'packages/server/src/http/routes/*': { imports: ['packages/server/src/http'] },
+  },
+  modules: { fastify: ['packages/server/src/http'], 'node:child_process': ['packages/git/src'] },
 }
 
-const errorsOf = (...modules: Module[]) => importErrors(modules, TABLE)
+const errorsOf = (...modules: Module[]) => importErrors(modules, RULES)
+const importing = (path: string, name: string): Module => [path, `import { a } from '${name}'\n`]
 
-test('imports of allowed folders, entry files and packages are accepted', () => {
-  for (const [path, target] of [
-    ['src/http/migrations/a.ts', '../../sources/source.ts'],
-    ['src/http/a.ts', 'fastify'],
-    ['src/http/a.ts', 'node:zlib'],
-    ['src/http/routes/users/users.ts', 'fastify'],
-    ['src/http/routes/users/users.ts', './user-json.ts'],
-    ['src/commands/doctor/a.ts', '../../sources/directory/git-directory.ts'],
-    ['src/sources/directory/a.ts', './locks/push-lock.ts'],
-    ['src/lib/a.test.ts', '../http/server.ts'],
-    ['test/stories/a.test.ts', '../../src/sources/directory/locks/push-lock.ts'],
+test('imports of declared packages, allowed folders and entry files are accepted', () => {
+  for (const [path, name] of [
+    ['packages/git/src/a.ts', '@godwit/lib/errno'],
+    ['packages/git/src/a.ts', 'node:child_process'],
+    ['packages/git/src/a.ts', './files/b.ts'],
+    ['packages/server/src/http/a.ts', '@godwit/git'],
+    ['packages/server/src/http/a.ts', '@godwit/git/refs'],
+    ['packages/server/src/http/a.ts', 'fastify'],
+    ['packages/server/src/http/a.ts', '@octokit/openapi-types'],
+    ['packages/server/src/http/a.ts', '../db/a.ts'],
+    ['packages/server/src/http/routes/tokens/a.ts', '../../server.ts'],
+    ['packages/server/src/http/routes/tokens/a.ts', './b.ts'],
+    ['packages/lib/src/a.test.ts', '../../server/src/http/server.ts'],
+    ['packages/dashboard/test/a.test.ts', 'node:fs'],
+    ['test/stories/a.test.ts', '../../packages/server/src/db/a.ts'],
   ] as const)
-    assert.deepEqual(errorsOf([path, `import { a } from '${target}'\n`]), [], `${path} ${target}`)
+    assert.deepEqual(errorsOf(importing(path, name)), [], `${path} ${name}`)
 })
 
-test('every kind of import of a folder that is not allowed is an error', () => {
+test('an import of a package that package.json does not name is an error', () => {
+  const path = 'packages/git/src/a.ts'
   for (const statement of [
-    "import { a } from '../http/server.ts'",
-    "import type { A } from '../http/server.ts'",
-    "import {\n  a,\n  b,\n} from '../http/server.ts'",
-    "export * from '../http/server.ts'",
-    "import '../http/server.ts'",
-    "const { a } = await import('../http/server.ts')",
+    "import { a } from '@godwit/server/http/server'",
+    "import type { A } from '@godwit/server/http/server'",
+    "import {\n  a,\n  b,\n} from '@godwit/server/http/server'",
+    "export * from '@godwit/server/http/server'",
+    "import '@godwit/server/http/server'",
+    "const { a } = await import('@godwit/server/http/server')",
   ])
-    assert.deepEqual(errorsOf(['src/sources/a.ts', `${statement}\n`]), [
-      'src/sources/a.ts imports src/http/server.ts: src/sources may import src/lib',
+    assert.deepEqual(errorsOf([path, `${statement}\n`]), [
+      `${path} imports @godwit/server/http/server: packages/git/package.json does not name @godwit/server`,
+    ])
+  assert.deepEqual(errorsOf(importing('packages/lib/src/a.ts', 'commander/esm')), [
+    'packages/lib/src/a.ts imports commander/esm: packages/lib/package.json does not name commander',
+  ])
+})
+
+test('an import of a file of another package by its path is an error', () => {
+  for (const target of ['packages/lib/src/errno.ts', 'test/support/service.ts'])
+    assert.deepEqual(errorsOf(importing('packages/git/src/a.ts', `../../../${target}`)), [
+      `packages/git/src/a.ts imports ../../../${target}: a file outside of the package; import an entry by its name`,
     ])
 })
 
-test('an import of a file that is not an entry file of its folder is an error', () => {
-  assert.deepEqual(
-    errorsOf(['src/commands/a.ts', "import '../sources/directory/locks/push-lock.ts'\n"]),
-    [
-      'src/commands/a.ts imports src/sources/directory/locks/push-lock.ts: the entry files of src/sources/directory are git-directory.ts',
-    ],
-  )
-})
-
-test('an import of a file that is not an entry file of a folder around its own is an error', () => {
-  assert.deepEqual(errorsOf(['src/commands/a.ts', "import '../http/routes/users/users.ts'\n"]), [
-    'src/commands/a.ts imports src/http/routes/users/users.ts: the entry files of src/http are server.ts',
+test('an import of another folder that the table does not allow is an error', () => {
+  assert.deepEqual(errorsOf(importing('packages/server/src/db/a.ts', '../http/server.ts')), [
+    'packages/server/src/db/a.ts imports ../http/server.ts: packages/server/src/db may import no other folder',
   ])
-})
-
-test('an import between folders that are separate is an error', () => {
-  assert.deepEqual(
-    errorsOf(['src/http/routes/users/users.ts', "import '../tokens/token-json.ts'\n"]),
-    [
-      'src/http/routes/users/users.ts imports src/http/routes/tokens/token-json.ts: the folders in src/http/routes do not import each other',
-    ],
+  const [sibling] = errorsOf(
+    importing('packages/server/src/http/routes/tokens/a.ts', '../users/user-json.ts'),
   )
+  assert.match(sibling!, /routes\/tokens may import packages\/server\/src\/http$/)
+  const [inner] = errorsOf(
+    importing('packages/server/src/http/routes/tokens/a.ts', '../../rendering.ts'),
+  )
+  assert.match(inner!, /the entry files of packages\/server\/src\/http are server.ts$/)
 })
 
-test('an import of a package by a folder that the table does not list is an error', () => {
-  assert.deepEqual(errorsOf(['src/lib/a.ts', "import type { A } from 'fastify'\n"]), [
-    'src/lib/a.ts imports fastify: only src/http may import fastify',
+test('an import of a module that only some folders may import is an error', () => {
+  assert.deepEqual(errorsOf(importing('packages/server/src/db/a.ts', 'fastify')), [
+    'packages/server/src/db/a.ts imports fastify: only packages/server/src/http may import fastify',
   ])
-  for (const [path, name] of [
-    ['src/http/a.ts', '@aws-sdk/client-s3'],
-    ['web/src/a.ts', 'node:fs'],
-  ] as const)
-    assert.equal(errorsOf([path, `import { a } from '${name}'\n`]).length, 1)
+  assert.equal(errorsOf(importing('packages/lib/src/a.ts', 'node:child_process')).length, 1)
+  assert.equal(errorsOf(importing('packages/dashboard/src/a.ts', 'node:fs')).length, 1)
 })
 
-test('an import cycle is an error, even of types and of tests', () => {
+test('an import cycle is an error, even of types, of tests and between packages', () => {
   assert.deepEqual(
     errorsOf(
       ['test/a.ts', "import type { B } from './support/b.ts'\n"],
@@ -90,11 +109,35 @@ test('an import cycle is an error, even of types and of tests', () => {
     ),
     ['import cycle: test/a.ts → test/support/b.ts → test/c.ts → test/a.ts'],
   )
+  const cycle = errorsOf(
+    importing('packages/lib/src/a.ts', '@godwit/git/refs'),
+    importing('packages/git/src/refs.ts', '@godwit/lib/a'),
+  )
+  assert.ok(cycle.some((error) => error.startsWith('import cycle: packages/lib/src/a.ts →')))
 })
 
-test('an entry of the table that only tests need is unused', () => {
-  const unused = 'src/sources may import src/lib: unused entry in scripts/import-table.ts'
-  const statement = "import '../lib/errno.ts'\n"
-  assert.ok(unusedEntries([['src/sources/a.test.ts', statement]], TABLE).includes(unused))
-  assert.ok(!unusedEntries([['src/sources/a.ts', statement]], TABLE).includes(unused))
+test('what the table or a package.json allows and only tests need is unused', () => {
+  const unused = [
+    'import-table.ts: unused: packages/server/src/http may import packages/server/src/db',
+    'unused in "exports": packages/git/src/refs.ts',
+  ]
+  const imports = (path: string) => [
+    importing(path, '../db/a.ts'),
+    importing(path, '@godwit/git/refs'),
+  ]
+  const inTest = unusedEntries(imports('packages/server/src/http/a.test.ts'), RULES)
+  const inProduct = unusedEntries(imports('packages/server/src/http/a.ts'), RULES)
+  for (const each of unused) {
+    assert.ok(inTest.includes(each))
+    assert.ok(!inProduct.includes(each))
+  }
+})
+
+test('the published package names the same versions as the packages in it', () => {
+  const root = (dependencies: Record<string, string>) => ({ name: 'godwit', dependencies })
+  assert.deepEqual(publishedErrors(root({ fastify: '1.2.3' }), RULES), [])
+  assert.deepEqual(publishedErrors(root({ fastify: '1.2.4', pg: '8.0.0' }), RULES), [
+    'package.json: fastify is 1.2.4, but 1.2.3 in packages/*/package.json',
+    'package.json: pg is 8.0.0, but absent in packages/*/package.json',
+  ])
 })

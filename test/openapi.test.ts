@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import type { MediaTypeOptions } from '../src/http/middleware/api-headers.ts'
-import { migrationJson } from '../src/http/rendering/migration-json.ts'
+import type * as wire from '../packages/contract/src/schemas/types.ts'
+import type { MediaTypeOptions } from '../packages/server/src/http/middleware/api-headers.ts'
+import { migrationJson } from '../packages/server/src/http/rendering/migration-json.ts'
 import {
   extendedRepositoryJson,
   plainRepositoryJson,
-} from '../src/http/rendering/repository-json.ts'
-import { userJson } from '../src/http/rendering/user-json.ts'
-import type * as wire from '../src/wire/types.ts'
+} from '../packages/server/src/http/rendering/repository-json.ts'
+import { userJson } from '../packages/server/src/http/rendering/user-json.ts'
 import {
   addresses,
   collectRoutes,

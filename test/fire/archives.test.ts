@@ -14,14 +14,14 @@ import { dirname, join } from 'node:path'
 import { before, test } from 'node:test'
 import { crc32, createDeflateRaw, gunzipSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
+import { restoreArchive } from '../../packages/archive/src/restore-archive.ts'
 import {
   ArchiveDamaged,
   ArchiveNotSupported,
   ArchiveRefused,
-} from '../../src/archive/unreadable-archive.ts'
-import { createGit, type Git } from '../../src/git/git.ts'
-import { restoreArchive } from '../../src/importer/restore-archive.ts'
-import { verifyArchive } from '../../src/importer/verify-archive.ts'
+} from '../../packages/archive/src/tar/unreadable-archive.ts'
+import { verifyArchive } from '../../packages/archive/src/verify-archive.ts'
+import { createGit, type Git } from '../../packages/git/src/git.ts'
 import {
   commandLine,
   editJson,

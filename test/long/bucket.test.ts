@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { createS3BlobStore } from '../../src/blobs/s3.ts'
+import { createS3BlobStore } from '../../packages/server/src/blobs/s3.ts'
 import { startCluster } from '../support/cluster.ts'
 import {
   archiveLink,

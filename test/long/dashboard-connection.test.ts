@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Page, Request } from 'playwright-core'
-import type { Progress } from '../../src/wire/types.ts'
+import type { Progress } from '../../packages/contract/src/schemas/types.ts'
 import { needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, section, signIn, untilHeading } from '../support/dashboard.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { before, test } from 'node:test'
-import type { Summary } from '../../src/wire/types.ts'
+import type { Summary } from '../../packages/contract/src/schemas/types.ts'
 import { needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, section, untilHeading } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'

@@ -15,7 +15,7 @@ const { GODWIT_TEST_FORGE_URL: url, GODWIT_TEST_FORGE_TOKEN: token } = process.e
 
 /**
  * Status codes and headers that Godwit relies on. The fake forge and a real one, if it is named, must pass the same tests;
- * `src/sources/forge/forge-contract.test.ts` covers the content of responses in the same way.
+ * `packages/hosts/src/forge/forge-contract.test.ts` covers the content of responses in the same way.
  */
 function httpContract(
   name: string,

@@ -140,7 +140,11 @@ describe('in a fresh clone', () => {
         await runCommand(clone, `npm pack --silent --json --pack-destination ${folder}`),
       ) as { filename: string; files: { path: string }[] }[]
       const paths = packed!.files.map(({ path }) => path)
-      const program = ['bin/godwit', 'lib/src/main.js', 'lib/web/dist/index.html']
+      const program = [
+        'bin/godwit',
+        'lib/node_modules/@godwit/cli/src/main.js',
+        'lib/node_modules/@godwit/dashboard/dist/index.html',
+      ]
       for (const wanted of [...program, ...documentationFiles()])
         assert.ok(paths.includes(wanted), `${wanted} is missing`)
       const unwanted = paths.filter((path) => /\.tsx?$|test|fixture/.test(path))

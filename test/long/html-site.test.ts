@@ -9,7 +9,7 @@ import { gitHost } from '../support/git-host.ts'
 import { writeUnpackedArchive } from '../support/gitea-archive.ts'
 
 const run = promisify(execFile)
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
+const MAIN = new URL('../../packages/cli/src/main.ts', import.meta.url).pathname
 const COUNT = 8000
 /** As in archives of GitHub. */
 const FILE_SIZE = 100

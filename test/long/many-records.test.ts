@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 
 const PROCESS = new URL('../support/forge/many-records-process.ts', import.meta.url).pathname
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
+const MAIN = new URL('../../packages/cli/src/main.ts', import.meta.url).pathname
 const run = promisify(execFile)
 
 // As objects they would take at least 180 MiB, and the process would end without memory.

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { readStateOf } from '../../src/sources/discussions.ts'
-import { ForgeClient } from '../../src/sources/forge/client/forge-client.ts'
-import { forgeDiscussions } from '../../src/sources/forge/discussions/forge-discussions.ts'
+import { readStateOf } from '../../packages/hosts/src/discussions.ts'
+import { ForgeClient } from '../../packages/hosts/src/forge/client/forge-client.ts'
+import { forgeDiscussions } from '../../packages/hosts/src/forge/discussions/forge-discussions.ts'
 import {
   FileDamaged,
   FileTooLarge,
   HostRequestFailed,
   HostServerError,
   HostUnavailable,
-} from '../../src/sources/host-errors.ts'
-import { openFile } from '../../src/sources/http/open-file.ts'
+} from '../../packages/hosts/src/host-errors.ts'
+import { openFile } from '../../packages/hosts/src/http/open-file.ts'
 import { type FakeForge, type Request, startForge } from '../support/forge/fake-forge.ts'
 import { addManyIssues, LONG_AGO } from '../support/forge/many-issues.ts'
 import { MemoryDiscussionStore } from '../support/forge/memory-discussion-store.ts'

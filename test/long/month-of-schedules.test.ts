@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findSummary } from '../../src/migrations/summaries.ts'
+import { findSummary } from '../../packages/server/src/migrations/summaries.ts'
 import { onEachEngine } from '../support/databases.ts'
 import { DAY, HOUR, scheduleScene } from '../support/schedule-scene.ts'
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { connect } from '../../src/db/connect.ts'
-import type { Db } from '../../src/db/database.ts'
+import { connect } from '../../packages/server/src/db/connect.ts'
+import type { Db } from '../../packages/server/src/db/database.ts'
 import { startCluster } from '../support/cluster.ts'
 import {
   manyRepositories,

@@ -2,7 +2,7 @@ import { test } from 'node:test'
 import { needsChromium } from '../support/browser.ts'
 import { checkEveryPage, SIZES } from '../support/every-page.ts'
 
-// test/dashboard/every-page.test.ts checks the wide pages in the light theme.
+// packages/dashboard/test/every-page.test.ts checks the wide pages in the light theme.
 test(
   'every page is accessible and nothing is cut off, in both themes and three sizes',
   needsChromium,

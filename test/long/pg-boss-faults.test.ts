@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import type { Db } from '../../src/db/database.ts'
-import { handlers, insertAccount, logins } from '../contracts/queue.contract.ts'
+import type { Db } from '../../packages/server/src/db/database.ts'
+import { handlers, insertAccount, logins } from '../../packages/server/src/queue/queue.contract.ts'
 import {
   expireFirstHeartbeats,
   expireHeartbeats,

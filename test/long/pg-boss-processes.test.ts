@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
-import type { Db } from '../../src/db/database.ts'
+import type { Db } from '../../packages/server/src/db/database.ts'
 import { expireFirstHeartbeats, NEVER, openQueue, timeLimit } from '../support/pg-boss-scene.ts'
 import { until, withTimeout } from '../support/wait-until.ts'
 

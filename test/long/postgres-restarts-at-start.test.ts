@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { type Logger, pino } from 'pino'
-import { startService } from '../../src/service/service.ts'
-import { startWorker } from '../../src/service/start-exporter.ts'
-import { readConfig } from '../../src/settings/config.ts'
+import { readConfig } from '../../packages/cli/src/settings/config.ts'
+import { startService } from '../../packages/server/src/service/service.ts'
+import { startWorker } from '../../packages/server/src/service/start-exporter.ts'
 import { commandLine } from '../support/command-line.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
@@ -30,9 +30,10 @@ test('a process that starts during a restart of PostgreSQL waits for it, and log
     { ...shared, repositories: host.root, listen: `127.0.0.1:${await freePort()}` },
     {},
   )
+  const optionsOf = (log: Logger) => ({ logging: { log, close: async () => {} }, dashboard: '' })
   const starts: [role: string, start: (log: Logger) => Promise<() => Promise<void>>][] = [
-    ['serve', async (log) => (await startService(both, { log, close: async () => {} })).stop],
-    ['api', async (log) => (await startService(api, { log, close: async () => {} })).stop],
+    ['serve', async (log) => (await startService(both, optionsOf(log))).stop],
+    ['api', async (log) => (await startService(api, optionsOf(log))).stop],
     [
       'work',
       async (log) => {

@@ -3,9 +3,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
-import { BlobExists, BlobNotFound, type BlobStore } from '../../src/blobs/blob-store.ts'
-import { createS3BlobStore } from '../../src/blobs/s3.ts'
-import { blobStoreContract } from '../contracts/blob-store.contract.ts'
+import { blobStoreContract } from '../../packages/server/src/blobs/blob-store.contract.ts'
+import {
+  BlobExists,
+  BlobNotFound,
+  type BlobStore,
+} from '../../packages/server/src/blobs/blob-store.ts'
+import { createS3BlobStore } from '../../packages/server/src/blobs/s3.ts'
 import { collect, noise } from '../support/archive-samples.ts'
 import {
   contentsOf,
@@ -100,7 +104,7 @@ function unfinished(): void {
       const prefix = '${PREFIX}'
       await createS3BlobStore({ bucket, endpoint, prefix }).put('killed', stuck())
     `
-    const s3 = new URL('../../src/blobs/s3.ts', import.meta.url).href
+    const s3 = new URL('../../packages/server/src/blobs/s3.ts', import.meta.url).href
     const args = ['--input-type=module', '-e', program, s3, testBucket.bucket, testBucket.endpoint]
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     await withTimeout('the writer has begun', once(child.stdout, 'data'))

@@ -12,9 +12,9 @@ import {
 import { createServer } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { createGit } from '../../src/git/git.ts'
-import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
-import { Unreadable } from '../../src/sources/unreadable.ts'
+import { createGit } from '../../packages/git/src/git.ts'
+import { Unreadable } from '../../packages/git/src/unreadable.ts'
+import { gitDirectory } from '../../packages/hosts/src/directory/git-directory.ts'
 import { gitHost } from '../support/git-host.ts'
 import { commit, initBare, git as plainGit } from '../support/sample-repositories.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { gunzipSync } from 'node:zlib'
-import { archiveLinks } from '../../src/http/credentials/archive-links.ts'
+import { archiveLinks } from '../../packages/server/src/http/credentials/archive-links.ts'
 import {
   assertNothingLeftOver,
   blobsOf,

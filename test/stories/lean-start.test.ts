@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { freePort } from '../support/free-port.ts'
 import { until, withTimeout } from '../support/wait-until.ts'
 
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
+const MAIN = new URL('../../packages/cli/src/main.ts', import.meta.url).pathname
 
 /** Loaded before the program; prints the loaded modules at exit. */
 const PRINT_MODULES = `

@@ -1,8 +1,8 @@
 import fc, { type Arbitrary } from 'fast-check'
-import type { Reaction } from '../../src/records/issue.ts'
-import type { IssueOrPull, Reviewer } from '../../src/records/record.ts'
-import type { RecordKind, RecordsByKind } from '../../src/records/record-kinds.ts'
-import type { AttachedTo } from '../../src/records/release.ts'
+import type { Reaction } from '../../packages/archive/src/records/issue.ts'
+import type { IssueOrPull, Reviewer } from '../../packages/archive/src/records/record.ts'
+import type { RecordKind, RecordsByKind } from '../../packages/archive/src/records/record-kinds.ts'
+import type { AttachedTo } from '../../packages/archive/src/records/release.ts'
 
 const login = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9-]{0,20}(\[bot\])?$/)
 const plainName = fc.stringMatching(/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,20}$/)

@@ -3,15 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { StoredSegment } from '../../src/archive/plan-archive.ts'
+import type { StoredSegment } from '../../packages/archive/src/tar/plan-archive.ts'
 import {
   type FileEntry,
   type Segment,
   type SegmentEntry,
   writeSegment,
-} from '../../src/archive/write-segment.ts'
-import type { BlobStore } from '../../src/blobs/blob-store.ts'
-import type { Bytes } from '../../src/lib/bytes.ts'
+} from '../../packages/archive/src/tar/write-segment.ts'
+import type { Bytes } from '../../packages/lib/src/bytes.ts'
+import type { BlobStore } from '../../packages/server/src/blobs/blob-store.ts'
 
 /** Returns incompressible bytes, the same for the same seed. */
 export function noise(length: number, seed = 0): Buffer {

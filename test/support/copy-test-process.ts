@@ -1,5 +1,5 @@
-import { copyService } from '../../src/service/copy-service.ts'
-import { readConfig } from '../../src/settings/config.ts'
+import { readConfig } from '../../packages/cli/src/settings/config.ts'
+import { copyService } from '../../packages/server/src/service/copy-service.ts'
 
 /**
  * Copies a service for tests, and kills itself at a step of the progress, or after some milliseconds if that is earlier. It begins

@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers'
-import type { BlobStore } from '../../src/blobs/blob-store.ts'
+import type { BlobStore } from '../../packages/server/src/blobs/blob-store.ts'
 
 export type Change = (bytes: Buffer) => Buffer
 

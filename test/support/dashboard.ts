@@ -42,7 +42,7 @@ export async function speedUpTimers(page: Page, ms: number): Promise<void> {
 }
 
 /** Whether screenshots are wanted (`GODWIT_TEST_SCREENSHOTS=1`): taking them takes longer than testing. */
-export const wantsScreenshots = process.env.GODWIT_TEST_SCREENSHOTS !== undefined
+const wantsScreenshots = process.env.GODWIT_TEST_SCREENSHOTS !== undefined
 
 export async function saveScreenshot(page: Page, name: string): Promise<void> {
   if (!wantsScreenshots) return

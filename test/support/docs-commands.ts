@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { createProgram } from '../../src/commands/program.ts'
+import { createProgram } from '../../packages/cli/src/commands/program.ts'
 
 /** A command of a page, and what the page shows as its output. */
 export interface Step {

@@ -1,6 +1,10 @@
-import { Report, type Written } from '../../src/formats/format.ts'
-import { giteaDumpWriter } from '../../src/formats/gitea-dump/write-gitea-dump.ts'
-import { type ConvertInput, type ConvertOptions, convert } from '../../src/importer/convert.ts'
+import {
+  type ConvertInput,
+  type ConvertOptions,
+  convert,
+} from '../../packages/archive/src/convert.ts'
+import { Report, type Written } from '../../packages/archive/src/formats/format.ts'
+import { giteaDumpWriter } from '../../packages/archive/src/formats/gitea-dump/write-gitea-dump.ts'
 
 export interface DumpDependencies
   extends Pick<ConvertOptions, 'git' | 'into' | 'people' | 'repositories'>,

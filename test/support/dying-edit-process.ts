@@ -33,8 +33,8 @@ for (const name of ['writeFile', 'chmod', 'sync'] as const) counting(ofHandles, 
 syncBuiltinESMExports()
 calls = 0
 
-const { createGit } = await import('../../src/git/git.ts')
-const { reconcilePushLock } = await import('../../src/sources/directory/locks/push-lock.ts')
+const { createGit } = await import('../../packages/git/src/git.ts')
+const { reconcilePushLock } = await import('../../packages/hosts/src/directory/locks/push-lock.ts')
 const git = createGit({ program: 'git', searchPath: process.env.PATH ?? '', home })
 await reconcilePushLock(git, dir, async () => true)
 process.stdout.write(`${calls}\n`)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import { isOwnerMark } from '../../src/exporter/blob-store-owner.ts'
+import { isOwnerMark } from '../../packages/server/src/exporter/blob-store-owner.ts'
 import type { Service } from './service.ts'
 
 type DataDirectory = Pick<Service, 'data'>

@@ -6,7 +6,7 @@ import {
   type Manifest,
   type ManifestGit,
   parseManifest,
-} from '../../src/archive/manifest.ts'
+} from '../../packages/archive/src/tar/manifest.ts'
 import { git } from './sample-repositories.ts'
 
 /** The value of HEAD, and a line for each ref: its name, its object id, and its peeled object id. */

@@ -27,7 +27,7 @@ const USUAL = pathOf(`test/support/usual-${IS_LONG ? 'long-' : ''}seconds.json`)
 const CALIBRATION = pathOf(join(GROUPS, 'calibration'))
 
 /** The processes that the test runner runs at a time. scripts/test sets the variable for whole runs. */
-export const LANES = Number(process.env.GODWIT_TEST_LANES ?? 1)
+const LANES = Number(process.env.GODWIT_TEST_LANES ?? 1)
 
 const readMeasurement = (): Measurement =>
   JSON.parse(readFileSync(existsSync(OWN) ? OWN : USUAL, 'utf8'))

@@ -22,7 +22,7 @@ const LFS_PATH = `lfs/objects/${LFS_OID.slice(0, 2)}/${LFS_OID.slice(2, 4)}/${LF
 const OLD = 'https://old.example.com'
 
 /** The old address of an attachment, as it is in the texts of the dump. */
-export const oldAddress = (uuid: string) => `${OLD}/attachments/${uuid}`
+const oldAddress = (uuid: string) => `${OLD}/attachments/${uuid}`
 
 const ATTACHED = {
   [UUID(1)]: { name: 'shot ü.txt', text: 'of an issue', on: { kind: 'issue', number: 1 } },

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { appendFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createGit, type Git } from '../../src/git/git.ts'
+import { createGit, type Git } from '../../packages/git/src/git.ts'
 import { asFolders, looseObjects } from './loose-objects.ts'
 import {
   type RepositoryFiles,

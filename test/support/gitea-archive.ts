@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
+import { IS_OBJECT } from '../../packages/archive/src/formats/unpack-archive.ts'
+import type { RecordKind, RecordsByKind } from '../../packages/archive/src/records/record-kinds.ts'
+import { splitIntoFiles } from '../../packages/archive/src/records/write-records.ts'
 import type {
   Manifest,
   ManifestFile,
   ManifestGit,
   ManifestSegment,
-} from '../../src/archive/manifest.ts'
-import { IS_OBJECT } from '../../src/formats/unpack-archive.ts'
-import type { RecordKind, RecordsByKind } from '../../src/records/record-kinds.ts'
-import { splitIntoFiles } from '../../src/records/write-records.ts'
+} from '../../packages/archive/src/tar/manifest.ts'
 import type { GitHost } from './git-host.ts'
 import { hostUrlsAt, toAnyGitHubRecord } from './records.ts'
 

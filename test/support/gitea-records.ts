@@ -1,5 +1,5 @@
-import type { Reaction } from '../../src/records/issue.ts'
-import type { Author } from '../../src/records/record.ts'
+import type { Reaction } from '../../packages/archive/src/records/issue.ts'
+import type { Author } from '../../packages/archive/src/records/record.ts'
 import type { RecordLists } from './gitea-archive.ts'
 import type { ReadDump } from './gitea-dump-reader.ts'
 

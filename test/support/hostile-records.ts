@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check'
-import type { RecordKind, RecordsByKind } from '../../src/records/record-kinds.ts'
+import type { RecordKind, RecordsByKind } from '../../packages/archive/src/records/record-kinds.ts'
 import { RECORD_ARBITRARIES } from './arbitrary-records.ts'
 import { hostUrlsAt, toAnyGitHubRecord } from './records.ts'
 

@@ -1,9 +1,9 @@
-import type { Db } from '../../src/db/database.ts'
+import type { Db } from '../../packages/server/src/db/database.ts'
 import {
   findById,
   type IndexedRepository,
   listKnown,
-} from '../../src/repositories/repository-store.ts'
+} from '../../packages/server/src/repositories/repository-store.ts'
 
 /** Returns all repositories of the repository index with their metadata, sorted by name. */
 export async function listIndex(db: Db): Promise<IndexedRepository[]> {

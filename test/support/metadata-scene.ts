@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import licenses from 'spdx-license-list/full.js'
-import type { Git } from '../../src/git/git.ts'
-import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
-import type { PreviousMetadata, SourceMetadata } from '../../src/sources/source.ts'
-import { Unreadable } from '../../src/sources/unreadable.ts'
+import type { Git } from '../../packages/git/src/git.ts'
+import { Unreadable } from '../../packages/git/src/unreadable.ts'
+import { gitDirectory } from '../../packages/hosts/src/directory/git-directory.ts'
+import type { PreviousMetadata, SourceMetadata } from '../../packages/hosts/src/source.ts'
 import { gitHost } from './git-host.ts'
 
 export const MIT = licenses.MIT!.licenseText.replace('<year> <copyright holders>', '2024 Ada')

@@ -1,5 +1,5 @@
-import { connect } from '../../src/db/connect.ts'
-import { createPgBossQueue } from '../../src/queue/pg-boss.ts'
+import { connect } from '../../packages/server/src/db/connect.ts'
+import { createPgBossQueue } from '../../packages/server/src/queue/pg-boss.ts'
 
 /**
  * A worker process for tests, which start, kill and freeze it. It sends events to its parent: `ready`, then for each job `claimed`,

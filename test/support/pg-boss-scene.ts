@@ -1,9 +1,12 @@
 import type { TestContext } from 'node:test'
 import { sql } from 'kysely'
-import { connect } from '../../src/db/connect.ts'
-import type { Db } from '../../src/db/database.ts'
-import { NEWEST_SCHEMA, upgradeSchema } from '../../src/db/upgrade.ts'
-import { createPgBossQueue, type PgBossQueueOptions } from '../../src/queue/pg-boss.ts'
+import { connect } from '../../packages/server/src/db/connect.ts'
+import type { Db } from '../../packages/server/src/db/database.ts'
+import { NEWEST_SCHEMA, upgradeSchema } from '../../packages/server/src/db/upgrade.ts'
+import {
+  createPgBossQueue,
+  type PgBossQueueOptions,
+} from '../../packages/server/src/queue/pg-boss.ts'
 import { copyOfTemplate } from './postgres.ts'
 import { TIMEOUT_MS, until } from './wait-until.ts'
 

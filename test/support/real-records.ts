@@ -1,6 +1,6 @@
 import { createReadStream, readdirSync, readFileSync } from 'node:fs'
-import { readEntries, textOf } from '../../src/archive/read-entries.ts'
-import { kindOfFile } from '../../src/records/read-records.ts'
+import { kindOfFile } from '../../packages/archive/src/records/read-records.ts'
+import { readEntries, textOf } from '../../packages/archive/src/tar/read-entries.ts'
 import { REAL_ARCHIVE } from './real-archive.ts'
 import { sharedFile } from './shared-files.ts'
 

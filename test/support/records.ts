@@ -1,16 +1,20 @@
 import { isDeepStrictEqual } from 'node:util'
-import { userRecord } from '../../src/records/people.ts'
-import { readRecord } from '../../src/records/read-records.ts'
-import type { RecordOfRepository } from '../../src/records/record.ts'
-import type { RecordKind, RecordsByKind, WrittenKind } from '../../src/records/record-kinds.ts'
+import { userRecord } from '../../packages/archive/src/records/people.ts'
+import { readRecord } from '../../packages/archive/src/records/read-records.ts'
+import type { RecordOfRepository } from '../../packages/archive/src/records/record.ts'
+import type {
+  RecordKind,
+  RecordsByKind,
+  WrittenKind,
+} from '../../packages/archive/src/records/record-kinds.ts'
 import {
   createRecordUrls,
   type HostUrls,
   type RecordUrls,
   urlInArchive,
-} from '../../src/records/record-urls.ts'
-import type { RepositoryFile } from '../../src/records/release.ts'
-import { toGitHubRecord } from '../../src/records/write-records.ts'
+} from '../../packages/archive/src/records/record-urls.ts'
+import type { RepositoryFile } from '../../packages/archive/src/records/release.ts'
+import { toGitHubRecord } from '../../packages/archive/src/records/write-records.ts'
 
 /** URLs as GitHub and most hosts have them. */
 export function hostUrlsAt(host: string, people = host): HostUrls {

@@ -1,6 +1,6 @@
-import type { Account } from '../../src/accounts/account.ts'
-import { DEFAULT_OPTIONS, type Migration } from '../../src/migrations/migration.ts'
-import type { RepositoryMetadata } from '../../src/repositories/repository-metadata.ts'
+import type { Account } from '../../packages/server/src/accounts/account.ts'
+import { DEFAULT_OPTIONS, type Migration } from '../../packages/server/src/migrations/migration.ts'
+import type { RepositoryMetadata } from '../../packages/server/src/repositories/repository-metadata.ts'
 
 export const alice: Account = {
   id: 1,

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { escapeLiteral } from 'pg'
-import { databaseOf, openPool } from '../../src/db/connect.ts'
-import type { Database } from '../../src/db/database.ts'
+import { databaseOf, openPool } from '../../packages/server/src/db/connect.ts'
+import type { Database } from '../../packages/server/src/db/database.ts'
 import { atProcessEnd } from './process-end.ts'
 import { copyOfUpgraded } from './upgraded-databases.ts'
 

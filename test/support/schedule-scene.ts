@@ -1,14 +1,24 @@
 import type { TestContext } from 'node:test'
-import type { Account, Scope } from '../../src/accounts/account.ts'
-import { ensureAccount, findAccount } from '../../src/accounts/account-store.ts'
-import { DEFAULT_OPTIONS } from '../../src/migrations/migration.ts'
-import { type SyncDependencies, syncAllRepositories } from '../../src/repositories/sync.ts'
-import { createSchedule, type ScheduleInput } from '../../src/schedules/change-schedule.ts'
-import { keepArchives } from '../../src/schedules/keep-archives.ts'
-import type { Timing } from '../../src/schedules/next-run.ts'
-import { type DueDependencies, runDueSchedules, runNow } from '../../src/schedules/run-schedule.ts'
-import { listRuns } from '../../src/schedules/run-store.ts'
-import { findSchedule, type Schedule } from '../../src/schedules/schedule-store.ts'
+import type { Account, Scope } from '../../packages/server/src/accounts/account.ts'
+import { ensureAccount, findAccount } from '../../packages/server/src/accounts/account-store.ts'
+import { DEFAULT_OPTIONS } from '../../packages/server/src/migrations/migration.ts'
+import {
+  type SyncDependencies,
+  syncAllRepositories,
+} from '../../packages/server/src/repositories/sync.ts'
+import {
+  createSchedule,
+  type ScheduleInput,
+} from '../../packages/server/src/schedules/change-schedule.ts'
+import { keepArchives } from '../../packages/server/src/schedules/keep-archives.ts'
+import type { Timing } from '../../packages/server/src/schedules/next-run.ts'
+import {
+  type DueDependencies,
+  runDueSchedules,
+  runNow,
+} from '../../packages/server/src/schedules/run-schedule.ts'
+import { listRuns } from '../../packages/server/src/schedules/run-store.ts'
+import { findSchedule, type Schedule } from '../../packages/server/src/schedules/schedule-store.ts'
 import type { Engine } from './databases.ts'
 import { exportScene, sweep } from './export-scene.ts'
 

@@ -1,5 +1,5 @@
-import { createProgram } from '../../src/commands/program.ts'
-import { runCommand } from '../../src/commands/report-failure.ts'
+import { createProgram } from '../../packages/cli/src/commands/program.ts'
+import { runCommand } from '../../packages/cli/src/commands/report-failure.ts'
 import type { Command, CommandResult, Output } from './shared-commands.ts'
 
 /** Started by shared-commands.ts: runs one command after the other like main.ts, and captures the output of each. */

@@ -1,9 +1,10 @@
 import { openSync } from 'node:fs'
 import { Command } from 'commander'
-import { addCommand, readServiceConfig } from '../../src/commands/command-line.ts'
-import { SERVE, type ServiceConfig } from '../../src/commands/service-settings.ts'
-import { openLog } from '../../src/service/log.ts'
-import { startService } from '../../src/service/service.ts'
+import { addCommand, readServiceConfig } from '../../packages/cli/src/commands/command-line.ts'
+import { DASHBOARD } from '../../packages/cli/src/commands/serve.ts'
+import { SERVE, type ServiceConfig } from '../../packages/cli/src/commands/service-settings.ts'
+import { openLog } from '../../packages/server/src/service/log.ts'
+import { startService } from '../../packages/server/src/service/service.ts'
 import type { ServiceOrder, ServiceReply } from './shared-services.ts'
 
 /** Started by shared-services.ts: runs several services like serve.ts, each with its own log. */
@@ -34,7 +35,7 @@ async function start({
   const file = openSync(logFile, 'a')
   const config = await configFrom(args)
   const logging = openLog(config, file)
-  const service = await startService(config, logging)
+  const service = await startService(config, { logging, dashboard: DASHBOARD })
   stops.set(id, async () => {
     stops.delete(id)
     await service.stop()

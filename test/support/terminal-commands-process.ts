@@ -1,5 +1,5 @@
-import { createProgram } from '../../src/commands/program.ts'
-import { runCommand } from '../../src/commands/report-failure.ts'
+import { createProgram } from '../../packages/cli/src/commands/program.ts'
+import { runCommand } from '../../packages/cli/src/commands/report-failure.ts'
 
 /** Started by terminal.ts with a list of commands: runs one after the other like main.ts, and prints a line with its exit code after each. */
 for (const each of [process, process.stdout, process.stderr]) each.setMaxListeners(0)

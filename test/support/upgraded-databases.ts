@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { copyFile, mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect, sqliteFile } from '../../src/db/connect.ts'
+import { connect, sqliteFile } from '../../packages/server/src/db/connect.ts'
 import { copyOfTemplate } from './postgres.ts'
 
 /**
@@ -42,7 +42,7 @@ export const copyOfUpgraded = (): Promise<string> =>
 export const copyWithQueue = (): Promise<string> =>
   copyOfTemplate('upgraded_with_queue', async (databaseUrl) => {
     await upgrade('', databaseUrl)
-    const { createPgBossQueue } = await import('../../src/queue/pg-boss.ts')
+    const { createPgBossQueue } = await import('../../packages/server/src/queue/pg-boss.ts')
     const { db, close } = await connect({ dataDirectory: '', databaseUrl })
     const errors: unknown[] = []
     const queue = createPgBossQueue({ databaseUrl, db, onError: (error) => errors.push(error) })
@@ -54,7 +54,7 @@ export const copyWithQueue = (): Promise<string> =>
 
 async function upgrade(dataDirectory: string, databaseUrl?: string): Promise<void> {
   // Only the process that makes the template loads the schema steps.
-  const { upgradeSchema } = await import('../../src/db/upgrade.ts')
+  const { upgradeSchema } = await import('../../packages/server/src/db/upgrade.ts')
   const database = await connect({ dataDirectory, databaseUrl })
   await upgradeSchema(database).finally(database.close)
 }

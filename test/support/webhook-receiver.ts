@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 
-export interface Received {
+interface Received {
   path: string
   headers: IncomingMessage['headers']
   body: string

@@ -1,25 +1,25 @@
 import type { TestContext } from 'node:test'
 import type { KyselyPlugin } from 'kysely'
-import type { Account } from '../../src/accounts/account.ts'
-import { ensureAccount } from '../../src/accounts/account-store.ts'
-import type { Db } from '../../src/db/database.ts'
-import { createAddressFilter } from '../../src/lib/outgoing-requests/address-filter.ts'
-import { createResolver } from '../../src/lib/outgoing-requests/resolve-host.ts'
-import { embeddedQueue } from '../../src/queue/embedded.ts'
-import type { Queue, StartedWorker } from '../../src/queue/queue.ts'
+import { createAddressFilter } from '../../packages/lib/src/outgoing-requests/address-filter.ts'
+import { createResolver } from '../../packages/lib/src/outgoing-requests/resolve-host.ts'
+import type { Account } from '../../packages/server/src/accounts/account.ts'
+import { ensureAccount } from '../../packages/server/src/accounts/account-store.ts'
+import type { Db } from '../../packages/server/src/db/database.ts'
+import { embeddedQueue } from '../../packages/server/src/queue/embedded.ts'
+import type { Queue, StartedWorker } from '../../packages/server/src/queue/queue.ts'
 import {
   createDeliveries,
   DELIVERIES_AT_ONCE,
   type DeliverDependencies,
-} from '../../src/webhooks/deliver-webhook.ts'
-import { listDeliveries } from '../../src/webhooks/delivery-store.ts'
-import { recordEvent } from '../../src/webhooks/record-event.ts'
+} from '../../packages/server/src/webhooks/deliver-webhook.ts'
+import { listDeliveries } from '../../packages/server/src/webhooks/delivery-store.ts'
+import { recordEvent } from '../../packages/server/src/webhooks/record-event.ts'
 import {
   findWebhook,
   insertWebhook,
   type Webhook,
   type WebhookSettings,
-} from '../../src/webhooks/webhook-store.ts'
+} from '../../packages/server/src/webhooks/webhook-store.ts'
 import { type Engine, openDatabase } from './databases.ts'
 import { TIMEOUT_MS, until } from './wait-until.ts'
 

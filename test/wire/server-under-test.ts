@@ -23,7 +23,7 @@ export interface ServerUnderTest {
   ): Promise<HttpResponse>
 }
 
-export interface Organization {
+interface Organization {
   login: string
   repositories: string[]
 }

@@ -19,11 +19,11 @@ export interface DeepScene extends SeededScene {
 const STYLES = ['merge', 'rebase', 'rebase-merge', 'squash'] as const
 type Style = (typeof STYLES)[number]
 
-export const PICTURE = Buffer.from(
+const PICTURE = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
 )
-export const LFS_OBJECT = Buffer.alloc(20_000, 'large file ')
+const LFS_OBJECT = Buffer.alloc(20_000, 'large file ')
 
 const ISSUES = 200
 /** The end of a day, as Gitea stores a deadline. */

@@ -20,7 +20,7 @@ export interface FilledForge {
 }
 
 export const PICTURE = Buffer.from('89504e470d0a1a0a', 'hex')
-export const NOTES = 'notes of the meeting\n'
+const NOTES = 'notes of the meeting\n'
 export const BINARY = Buffer.alloc(300_000, 'godwit ')
 
 /** As long as the tokens of a real forge. */

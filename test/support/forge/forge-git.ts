@@ -17,7 +17,7 @@ import { createGunzip } from 'node:zlib'
 export type MergeStyle = 'merge' | 'rebase' | 'rebase-merge' | 'squash'
 
 /** Who commits, and when, in Unix time. */
-export interface Signature {
+interface Signature {
   login: string
   at: number
 }

@@ -5,8 +5,8 @@ import type {
   Group,
   RecordsOfGroup,
   StoredGroups,
-} from '../../../src/sources/discussions.ts'
-import type { RepositoryName } from '../../../src/sources/source.ts'
+} from '../../../packages/hosts/src/discussions.ts'
+import type { RepositoryName } from '../../../packages/hosts/src/source.ts'
 
 /** Stores batches in memory instead of in a database. */
 export class MemoryDiscussionStore implements StoredGroups {

@@ -107,7 +107,7 @@ const teamsOf = (world: ForgeData, organization: User) =>
 export const isMemberOf = (world: ForgeData, organization: User, viewer: User): boolean =>
   viewer.isAdmin || teamsOf(world, organization).some(({ members }) => members.has(viewer))
 
-export const isOwnerOf = (world: ForgeData, organization: User, viewer: User): boolean =>
+const isOwnerOf = (world: ForgeData, organization: User, viewer: User): boolean =>
   viewer.isAdmin ||
   teamsOf(world, organization).some(
     ({ permission, members }) => permission === 'owner' && members.has(viewer),

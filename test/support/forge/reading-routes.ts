@@ -444,7 +444,7 @@ function listComments(
 }
 
 /** `/user/repos`: the user's own repositories, and those with granted access. */
-export function ownRepositories(context: RouteContext): ForgeResponse {
+function ownRepositories(context: RouteContext): ForgeResponse {
   const { world, url, viewer, scopes } = context
   const all = listedRepositories({ world, viewer, scopes })
   return countedPage(all, url.searchParams, (each) => repositoryFor(context, each))
@@ -458,7 +458,7 @@ function repositoryFor({ world, render, viewer }: RouteContext, repository: Repo
 }
 
 /** `/user/teams`: each team with its organization. */
-export function ownTeams({ world, render, url, viewer }: RouteContext): ForgeResponse {
+function ownTeams({ world, render, url, viewer }: RouteContext): ForgeResponse {
   const all = [...world.teams].flatMap(([login, teams]) =>
     teams.filter(({ members }) => members.has(viewer)).map((team) => ({ login, team })),
   )
@@ -469,7 +469,7 @@ export function ownTeams({ world, render, url, viewer }: RouteContext): ForgeRes
 }
 
 /** `/repos/search`: all visible repositories, by id. */
-export function searchRepositories({ world, render, url, viewer }: RouteContext): ForgeResponse {
+function searchRepositories({ world, render, url, viewer }: RouteContext): ForgeResponse {
   const all = [...world.repositories.values()]
     .filter((each) => modeOf(world, each, viewer) > 0)
     .sort((a, b) => a.id - b.id)

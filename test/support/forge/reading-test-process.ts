@@ -1,13 +1,13 @@
-import { connect } from '../../../src/db/connect.ts'
-import { upgradeSchema } from '../../../src/db/upgrade.ts'
+import { readStateOf } from '../../../packages/hosts/src/discussions.ts'
+import type { RequestBudget } from '../../../packages/hosts/src/forge/connect-forge.ts'
+import { forgeDiscussions } from '../../../packages/hosts/src/forge/discussions/forge-discussions.ts'
+import { connect } from '../../../packages/server/src/db/connect.ts'
+import { upgradeSchema } from '../../../packages/server/src/db/upgrade.ts'
 import {
   leaseReading,
   storeBatch,
   storedDiscussions,
-} from '../../../src/repositories/discussion-store.ts'
-import { readStateOf } from '../../../src/sources/discussions.ts'
-import type { RequestBudget } from '../../../src/sources/forge/connect-forge.ts'
-import { forgeDiscussions } from '../../../src/sources/forge/discussions/forge-discussions.ts'
+} from '../../../packages/server/src/repositories/discussion-store.ts'
 
 /** Reads `ann/many` of a forge into the database of a data directory; prints each batch and a summary at the end. */
 const [url = '', dataDirectory = ''] = process.argv.slice(2)

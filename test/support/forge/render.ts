@@ -31,7 +31,7 @@ export const FORGEJO_15: Dialect = { ...GITEA_1_22, version: '15.0.0+gitea-1.22.
 
 export const FORGEJO_11: Dialect = { ...GITEA_1_22, version: '11.0.1+gitea-1.22.0' }
 
-export const time = (seconds: number | null): string | null =>
+const time = (seconds: number | null): string | null =>
   seconds === null ? null : new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 
 /** Renders JSON like Gitea; `base` is the address of the server. */

@@ -1,8 +1,0 @@
-import { test } from 'node:test'
-import { needsChromium } from '../support/browser.ts'
-import { checkEveryPage, SIZES } from '../support/every-page.ts'
-
-// Other sizes and themes: test/long/page-themes-and-sizes.test.ts.
-test('every page is accessible and nothing is cut off', needsChromium, (t) =>
-  checkEveryPage(t, [{ colors: 'light', ...SIZES.wide, axe: 'all' }]),
-)

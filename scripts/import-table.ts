@@ -24,6 +24,7 @@ function inPackage(name: string, folders: Readonly<Record<string, Folder>>) {
  */
 export const FOLDERS: Readonly<Record<string, Folder>> = {
   ...inPackage('git', {
+    'index.ts': { imports: ['snapshot', ''] },
     '': { imports: [] },
     files: { imports: [''] },
     snapshot: { imports: ['files', ''] },
@@ -38,6 +39,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     tar: { imports: [] },
   }),
   ...inPackage('hosts', {
+    'index.ts': { imports: ['finish', 'github', 'forge', 'directory', ''] },
     '': { imports: [] },
     finish: { imports: ['forge', 'http', ''] },
     github: { imports: ['forge', 'http', ''], entries: ['open-github.ts'] },
@@ -46,7 +48,11 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     http: { imports: [''] },
     directory: { imports: [''], entries: ['git-directory.ts'] },
   }),
-  ...inPackage('contract', { client: { imports: ['schemas'] }, schemas: { imports: [] } }),
+  ...inPackage('contract', {
+    'index.ts': { imports: ['client'] },
+    client: { imports: ['schemas'] },
+    schemas: { imports: [] },
+  }),
   ...inPackage('server', {
     service: {
       imports: [

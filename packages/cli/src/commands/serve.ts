@@ -2,9 +2,9 @@ import { flushCompileCache } from 'node:module'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UsageError } from '@godwit/lib/user-error'
+import type { Service, ServiceOptions } from '@godwit/server'
 import { requireRepositories } from '@godwit/server/service/data-paths'
 import { type Log, openLog } from '@godwit/server/service/log'
-import type { Service, ServiceOptions } from '@godwit/server/service/service'
 import type { Command } from 'commander'
 import { describeExposedSecrets } from '../settings/config-file.ts'
 import { addCommandWithoutJson, readServiceConfig } from './command-line.ts'
@@ -47,7 +47,7 @@ export const DASHBOARD = dirname(
 /** Imports the service here, so that the help does not load the web framework. */
 async function start(config: ServiceConfig, options: ServiceOptions): Promise<Service> {
   if (config.repositories !== undefined || config.databaseUrl !== undefined)
-    return (await import('@godwit/server/service/service')).startService(config, options)
+    return (await import('@godwit/server')).startService(config, options)
   return (await import('./sample.ts')).startSample(config, options)
 }
 

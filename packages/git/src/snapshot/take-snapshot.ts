@@ -16,7 +16,7 @@ import {
 import { reportOfSnapshot } from './snapshot-warning.ts'
 import { checkedBytes, verify } from './verify-snapshot.ts'
 
-/** A snapshot with the details that only `sources/directory` uses. */
+/** A snapshot with the details that only this package uses. */
 interface TakenSnapshot extends Snapshot {
   repository: ScratchRepository
   wiki: ScratchRepository | null

@@ -29,7 +29,6 @@ import {
 import { startExporter, type WorkerSettings } from './start-exporter.ts'
 import { VERSION } from './version.ts'
 
-/** Beside `src` in a checkout, beside the compiled code in the package. */
 const RECORD_TOKEN_USE_INTERVAL_MS = 10_000
 
 /** Durations are in milliseconds. */

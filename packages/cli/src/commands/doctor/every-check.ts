@@ -1,6 +1,6 @@
 import { findGit } from '@godwit/git/git'
 import { temporaryGit } from '@godwit/git/temporary-git'
-import { openOidc } from '@godwit/server/service/service'
+import { openOidc } from '@godwit/server'
 import type { ServiceConfig } from '../service-settings.ts'
 import { checkAddresses } from './check-addresses.ts'
 import { checkBucket } from './check-bucket.ts'

@@ -1,0 +1,10 @@
+/** What other programs use of this package. The other entries in package.json are for the packages of Godwit. */
+export { type GitDirectory, gitDirectory, type LayoutOptions } from './directory/git-directory.ts'
+export type { Discussions } from './discussions.ts'
+export { finishDump } from './finish/finish-dump.ts'
+export { openForge } from './forge/open-forge.ts'
+export { openGitHub } from './github/open-github.ts'
+export type { Host, HostOptions } from './host.ts'
+export { HostNotFound, HostRequestFailed, HostUnavailable } from './host-errors.ts'
+export { comparedHost } from './read-host.ts'
+export type { RepositoryName, Source, SourceMetadata } from './source.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { commandLine } from './command-line.ts'
@@ -24,7 +24,7 @@ export async function outputOf(
   options: { cwd: string; env?: NodeJS.ProcessEnv },
 ): Promise<string[]> {
   const { stdout, stderr } = await run(program, args, options)
-  if (program === 'node') assert.equal(stderr, '')
+  if (basename(program) === 'node') assert.equal(stderr, '')
   return stdout.trimEnd().split('\n')
 }
 

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readdir, writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { makeArchive, outputOf, readExample } from '../support/readme-example.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
+
+const ROOT = new URL('../..', import.meta.url).pathname
+const NODE = join(ROOT, 'node_modules/.bin/node')
+const run = promisify(execFile)
+
+const isUnreachable = (error: unknown): boolean =>
+  /ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENOTCACHED/.test((error as { stderr: string }).stderr)
+
+test('the archive package works in an empty folder, without the rest of Godwit', async (t) => {
+  const [packed, folder] = [temporaryDirectory(t), temporaryDirectory(t)]
+  await run(join(ROOT, 'scripts/package-archive'), [packed])
+  const [tarball = '', ...others] = await readdir(packed)
+  assert.match(tarball, /^godwit-archive-\d+\.\d+\.\d+\.tgz$/)
+  assert.deepEqual(others, [])
+
+  await writeFile(join(folder, 'package.json'), '{ "private": true }')
+  // Uses the npm cache, so that packages are not downloaded again.
+  const PATH = [join(ROOT, 'node_modules/.bin'), process.env.PATH].join(delimiter)
+  const env = { ...process.env, PATH, npm_config_prefer_offline: 'true' }
+  try {
+    await run('npm', ['install', '--no-audit', '--no-fund', join(packed, tarball)], {
+      cwd: folder,
+      env,
+    })
+  } catch (error) {
+    if (process.env.CI === 'true' || !isUnreachable(error)) throw error
+    return t.skip('the registry of packages cannot be reached')
+  }
+
+  await writeFile(join(folder, 'example.mjs'), readExample('archive').code)
+  assert.deepEqual(
+    await outputOf(NODE, ['example.mjs', await makeArchive(t)], { cwd: folder, env }),
+    ['alice/site', 'verified alice/site', 'alice/site 0'],
+  )
+
+  const installed = join(folder, 'node_modules/@godwit')
+  assert.deepEqual(await readdir(installed), ['archive'])
+  const bundled = await readdir(join(installed, 'archive/node_modules/@godwit'))
+  assert.deepEqual(bundled.sort(), ['git', 'lib'])
+  for (const name of ['server', 'hosts', 'git']) {
+    const failed = run(NODE, ['--input-type=module', '--eval', `import '@godwit/${name}'`], {
+      cwd: folder,
+    })
+    await assert.rejects(failed, { stderr: /ERR_MODULE_NOT_FOUND/ })
+  }
+})

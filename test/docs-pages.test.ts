@@ -35,6 +35,15 @@ test('every long page of the documentation has a table of contents', async () =>
 
 const readPage = (page: string) => readFile(join(ROOT, page), 'utf8')
 
+/** The pages of the checkout. */
+const allPages = () =>
+  Array.fromAsync(
+    glob(['*.md', '{docs,packages,bench,packaging}/**/*.md'], {
+      cwd: ROOT,
+      exclude: ['**/node_modules'],
+    }),
+  )
+
 /** Returns the addresses of all links and images of a page, except to other sites. */
 async function linksOf(page: string): Promise<string[]> {
   const text = (await readPage(page)).replaceAll(/^```.*?^```$/gms, '').replaceAll(/`[^`\n]*`/g, '')
@@ -61,9 +70,7 @@ async function deadLinks(pages: string[], exists: (path: string) => boolean): Pr
 }
 
 test('every link of every page in the checkout leads to a file and a heading', async () => {
-  const pages = await Array.fromAsync(
-    glob(['*.md', '{docs,src,bench,packaging}/**/*.md'], { cwd: ROOT }),
-  )
+  const pages = await allPages()
   assert.ok(pages.length > 40)
   assert.deepEqual(await deadLinks(pages, (path) => existsSync(join(ROOT, path))), [])
 })
@@ -75,4 +82,28 @@ test('every link of every page in the packages leads to a file in the packages',
   assert.ok(pages.length > 30)
   assert.deepEqual(await deadLinks(pages, (path) => files.has(path) || folders.has(path)), [])
   assert.ok((await deadLinks(['README.md'], () => false)).length > 20)
+})
+
+/** The folders that begin a path from the root of the checkout. */
+const FROM_ROOT = /^(?:packages|scripts|test|docs|bench|packaging|bin)\//
+
+/** Returns the paths in a text that lead to nothing. With `base`, those to the sources of packages are relative to it. */
+function missingPaths(text: string, base?: string): string[] {
+  const names = text.matchAll(/`([\w.-]+(?:\/[\w.-]+)+)`/g)
+  return Array.from(names, ([, name = '']) => {
+    const isSource = base !== undefined && /^[a-z]+\/src\//.test(name)
+    return isSource ? join(base, name) : name
+  }).filter((path) => FROM_ROOT.test(path) && !existsSync(join(ROOT, path)))
+}
+
+test('every file that the pages name exists', async () => {
+  const journeys = await readPage('docs/ARCHITECTURE.md')
+  assert.deepEqual(missingPaths(journeys, 'packages'), [])
+  assert.deepEqual(missingPaths('`cli/src/nothing.ts`', 'packages'), [
+    'packages/cli/src/nothing.ts',
+  ])
+  for (const page of await allPages()) {
+    // The history of changes names files of former versions.
+    if (page !== 'CHANGELOG.md') assert.deepEqual(missingPaths(await readPage(page)), [], page)
+  }
 })

@@ -17,7 +17,7 @@ interface Example {
 const EXAMPLES: Readonly<Record<string, Example>> = {
   lib: {
     args: async () => [],
-    prints: ['1.6 MB 2 repositories', 'unknown command; did you mean export?', '1 4 9'],
+    prints: ['1.6 MB 2 repositories', 'a title with \\u{1b}[31mcolors', '1 4 9'],
   },
   git: {
     args: async (t) => [join(makeHost(t), 'alice/site.git')],

@@ -85,7 +85,7 @@ test('the Dockerfile copies existing files and runs as an ordinary user', () => 
   const ignored = readFileSync(join(PROJECT, '.dockerignore'), 'utf8').split('\n').filter(Boolean)
   for (const [, source = ''] of dockerfile.matchAll(/^COPY (?!--from)(\S+) /gm))
     assert.ok(existsSync(join(PROJECT, source)), source)
-  for (const needed of ['package.json', 'package-lock.json', 'scripts', 'packaging', 'src'])
+  for (const needed of ['package.json', 'package-lock.json', 'scripts', 'packaging', 'packages'])
     assert.ok(!ignored.includes(needed) && existsSync(join(PROJECT, needed)), needed)
   const { scripts } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'))
   for (const [, script = ''] of dockerfile.matchAll(/npm run (\S+)/g)) assert.ok(scripts[script])

@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { didYouMean } from '@godwit/lib/closest-name'
 import { hasCode } from '@godwit/lib/errno'
 import { ConfigError } from '@godwit/lib/user-error'
+import { didYouMean } from './closest-name.ts'
 import { path as pathValue } from './config-values.ts'
 import { type AnyName, allNames, type FileSetting, fileNameOf, optionOf } from './setting-names.ts'
 

@@ -1,5 +1,5 @@
-import { didYouMean } from '@godwit/lib/closest-name'
 import { ConfigError } from '@godwit/lib/user-error'
+import { didYouMean } from './closest-name.ts'
 import { type ConfigFile, mistakesIn } from './config-file.ts'
 import type { Listen } from './config-values.ts'
 import {

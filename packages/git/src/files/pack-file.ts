@@ -1,5 +1,4 @@
 import { constants, inflateSync } from 'node:zlib'
-import { createInflater } from '@godwit/lib/reused-inflater'
 import {
   INDEX_HEAD_BYTES,
   type IndexLayout,
@@ -10,6 +9,7 @@ import {
 } from './pack-index.ts'
 import type { RegularFile } from './regular-file.ts'
 import { NeedsGit } from './repository-errors.ts'
+import { createInflater } from './reused-inflater.ts'
 
 /** How many bytes may still be inflated: a few small deltas can expand to very many bytes. */
 export interface Budget {

@@ -1,6 +1,6 @@
 import { batchesOf } from '@godwit/lib/chunks'
-import { createInflater } from '@godwit/lib/reused-inflater'
 import { readBlobs, walkObjects } from '../files/git-records.ts'
+import { createInflater } from '../files/reused-inflater.ts'
 import { type Git, type GitCall, LONG_TIMEOUT_MS } from '../git.ts'
 import type { LfsPointer } from '../snapshot.ts'
 import { GITHUB_LIMITS } from './importer-limits.ts'

@@ -1,11 +1,11 @@
 import { createHash, hash } from 'node:crypto'
 import { crc32, deflateSync } from 'node:zlib'
 import { codeOf, hasCode } from '@godwit/lib/errno'
-import { createInflater } from '@godwit/lib/reused-inflater'
 import { nextTurn } from '@godwit/lib/turns'
 import { packedStream } from '../files/packed-stream.ts'
 import { readInto } from '../files/regular-file.ts'
 import { ChangedDuringRead, Damaged, toUnreadable } from '../files/repository-errors.ts'
+import { createInflater } from '../files/reused-inflater.ts'
 import type { ExaminedRepository, ObjectFile, ObjectFormat } from '../snapshot.ts'
 
 /** Larger files stay loose. Inflates to 66 MB in the worst case. */

@@ -12,7 +12,7 @@ import { SharedLfs } from '@godwit/git/snapshot/lfs-objects'
 import { warningOfExamination } from '@godwit/git/snapshot/snapshot-warning'
 import { takeSmallSnapshot, takeSnapshot } from '@godwit/git/snapshot/take-snapshot'
 import { RepositoryNotFound, Unreadable } from '@godwit/git/unreadable'
-import { publicUrl } from '@godwit/lib/public-url'
+import { publicUrl } from '../public-url.ts'
 import type {
   ConfiguredMembers,
   FoundRepository,

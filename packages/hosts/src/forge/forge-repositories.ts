@@ -1,4 +1,3 @@
-import { webPage } from '@godwit/lib/public-url'
 import { oneLine } from '@godwit/lib/terminal-text'
 import { HostRequestFailed, isUnauthorized, undefinedIf } from '../host-errors.ts'
 import { repositoryPath, segment } from '../host-url.ts'
@@ -7,6 +6,7 @@ import type { ApiClient } from '../http/http-client.ts'
 import type { Json } from '../http/json-fields.ts'
 import * as json from '../http/json-fields.ts'
 import { type Listing, listAll } from '../http/pages.ts'
+import { webPage } from '../public-url.ts'
 import type { RepositoryName, SourceMetadata } from '../source.ts'
 import { cacheForAnHour, type KnownForge } from './client/known-forge.ts'
 

@@ -17,9 +17,9 @@ import type { Git } from '@godwit/git/git'
 import { Unreadable } from '@godwit/git/unreadable'
 import { ifExists } from '@godwit/lib/errno'
 import { isFullName, isName } from '@godwit/lib/names'
-import { publicUrl, webPage } from '@godwit/lib/public-url'
 import { oneLine } from '@godwit/lib/terminal-text'
 import { forEachInTurns } from '@godwit/lib/turns'
+import { publicUrl, webPage } from '../../public-url.ts'
 import {
   type Collaborator,
   DEFAULT_METADATA,

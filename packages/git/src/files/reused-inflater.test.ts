@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { deflateSync } from 'node:zlib'
-import { codeOf } from './errno.ts'
+import { codeOf } from '../../../lib/src/errno.ts'
 import { createInflater } from './reused-inflater.ts'
 
 const INPUTS = [Buffer.alloc(0), Buffer.from('short'), randomBytes(100_000), Buffer.alloc(500_000)]

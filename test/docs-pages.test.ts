@@ -87,23 +87,25 @@ test('every link of every page in the packages leads to a file in the packages',
 /** The folders that begin a path from the root of the checkout. */
 const FROM_ROOT = /^(?:packages|scripts|test|docs|bench|packaging|bin)\//
 
-/** Returns the paths in a text that lead to nothing. With `base`, those to the sources of packages are relative to it. */
-function missingPaths(text: string, base?: string): string[] {
-  const names = text.matchAll(/`([\w.-]+(?:\/[\w.-]+)+)`/g)
-  return Array.from(names, ([, name = '']) => {
-    const isSource = base !== undefined && /^[a-z]+\/src\//.test(name)
-    return isSource ? join(base, name) : name
-  }).filter((path) => FROM_ROOT.test(path) && !existsSync(join(ROOT, path)))
+/** Returns the files and folders that a text names and that do not exist. Paths of other forms than these are not from the root. */
+function missingFiles(text: string, page: string): string[] {
+  const names = Array.from(text.matchAll(/`([\w.-]+(?:\/[\w.-]+)+)`/g), ([, name = '']) => name)
+  const paths = names.flatMap((name) => {
+    if (FROM_ROOT.test(name)) return name
+    if (/^[a-z]+\/src\//.test(name)) return join('packages', name)
+    return name.startsWith('../') && page.startsWith('packages/') ? join(dirname(page), name) : []
+  })
+  return paths.filter((path) => !existsSync(join(ROOT, path)))
 }
 
 test('every file that the pages name exists', async () => {
-  const journeys = await readPage('docs/ARCHITECTURE.md')
-  assert.deepEqual(missingPaths(journeys, 'packages'), [])
-  assert.deepEqual(missingPaths('`cli/src/nothing.ts`', 'packages'), [
-    'packages/cli/src/nothing.ts',
-  ])
+  const text =
+    '`docs/none.md`, `cli/src/none.ts`, `../none.ts`, `owner/name`, `../lib/src/turns.ts`'
+  const missing = ['docs/none.md', 'packages/cli/src/none.ts', 'packages/none.ts']
+  assert.deepEqual(missingFiles(text, 'packages/cli/README.md'), missing)
   for (const page of await allPages()) {
     // The history of changes names files of former versions.
-    if (page !== 'CHANGELOG.md') assert.deepEqual(missingPaths(await readPage(page)), [], page)
+    if (page !== 'CHANGELOG.md')
+      assert.deepEqual(missingFiles(await readPage(page), page), [], page)
   }
 })

@@ -8,6 +8,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { documentationFiles } from '../../scripts/documentation-files.ts'
 import { freePort } from '../support/free-port.ts'
+import { skipIfUnreachable } from '../support/npm-registry.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { until, withTimeout } from '../support/wait-until.ts'
 
@@ -157,8 +158,7 @@ describe('in a fresh clone', () => {
       try {
         await runCommand(terminal, `npm install --global --prefix ${prefix} ${tarball}`)
       } catch (error) {
-        if (process.env.CI === 'true' || !isUnreachable(error)) throw error
-        return t.skip('the registry of packages cannot be reached')
+        return skipIfUnreachable(t, error)
       }
       for (const node of await findNodes()) {
         await t.test(`on ${node.version}`, async (t) => {
@@ -168,9 +168,6 @@ describe('in a fresh clone', () => {
     },
   )
 })
-
-const isUnreachable = (error: unknown): boolean =>
-  /ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENOTCACHED/.test((error as { stderr: string }).stderr)
 
 /** Returns the pinned Node, and other versions on the PATH that the package supports. */
 async function findNodes(): Promise<{ folder: string; version: string }[]> {

@@ -37,7 +37,7 @@ export interface Cluster {
 
 export interface ClusterOptions {
   repositories: string
-  /** Flags for every process. */
+  /** Flags of settings, each with its value. Every process gets those that its command has. */
   flags?: string[]
   env?: Record<string, string>
   /** An empty database. Default: a new one in the PostgreSQL of the test run. */
@@ -51,8 +51,8 @@ export async function startCluster(
 ): Promise<Cluster> {
   const databaseUrl = options.databaseUrl ?? (await createDatabase())
   const data = await mkdtemp(join(tmpdir(), 'godwit-cluster-'))
-  const shared = ['--database-url', databaseUrl, '--data', data, ...(options.flags ?? [])]
-  const env = { ...process.env, ...options.env }
+  const settings = { ...variablesOf(options.flags ?? []), GODWIT_DATABASE_URL: databaseUrl }
+  const env = { ...process.env, ...options.env, ...settings, GODWIT_DATA: data }
   const members: Member[] = []
   let logged = ''
 
@@ -80,13 +80,12 @@ export async function startCluster(
     log: () => logged,
     async api(...flags) {
       const listen = `127.0.0.1:${await freePort()}`
-      const args = ['serve', '--role', 'api', '--listen', listen, ...shared, ...flags]
+      const args = ['serve', '--role', 'api', '--listen', listen, ...flags]
       return start(args, `http://${listen}`)
     },
-    worker: (...flags) =>
-      start(['work', '--repositories', options.repositories, ...shared, ...flags], ''),
+    worker: (...flags) => start(['work', '--repositories', options.repositories, ...flags], ''),
     async token(login) {
-      const sync = ['sync', '--repositories', options.repositories, ...shared]
+      const sync = ['sync', '--repositories', options.repositories]
       const { code, stderr } = await createCommandRunner({ env })(sync)
       if (code !== 0) throw new Error(stderr)
       return mintToken({ dataDirectory: data, databaseUrl }, login)
@@ -99,6 +98,15 @@ export async function startCluster(
       }),
   }
 }
+
+/** Returns the environment variables of flags with values, because a command refuses flags of settings that it does not have. */
+const variablesOf = (flags: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    Array.from({ length: flags.length / 2 }, (_, at) => [
+      `GODWIT_${flags[2 * at]!.slice('--'.length).replaceAll('-', '_').toUpperCase()}`,
+      flags[2 * at + 1]!,
+    ]),
+  )
 
 async function hasStarted(output: Readable): Promise<boolean> {
   for await (const line of createInterface(output)) {

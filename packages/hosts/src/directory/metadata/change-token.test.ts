@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import {
   appendFile,
+  chmod,
   link,
   mkdir,
   readdir,
@@ -134,7 +135,10 @@ describe('the change token of a repository', () => {
     },
     'a pack that lost its end': async () => {
       const names = await readdir(join(dir, 'objects/pack'))
-      await truncate(join(dir, 'objects/pack', names.find((name) => name.endsWith('.pack'))!), 9)
+      const pack = join(dir, 'objects/pack', names.find((name) => name.endsWith('.pack'))!)
+      // Git makes packs read-only.
+      await chmod(pack, 0o644)
+      await truncate(pack, 9)
     },
   }
 

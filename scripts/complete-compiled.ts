@@ -2,35 +2,40 @@ import { copyFileSync, globSync, readdirSync, readFileSync, writeFileSync } from
 import { join } from 'node:path'
 
 /**
- * `node scripts/complete-compiled.ts DIR` adds to the packages that the compiler wrote to DIR/NAME what it does not write: the files
- * that their code reads, and package.json, with the compiled files as its entries.
+ * `node scripts/complete-compiled.ts DIR [NAME]` adds to the packages that were compiled to DIR/NAME what the compiler does not write: the
+ * files that their code reads, and package.json, with the compiled files as its entries. The package NAME is for others: it contains the
+ * other packages in DIR.
  */
-const [compiled = ''] = process.argv.slice(2)
-for (const name of readdirSync(compiled)) {
-  const folder = join('packages', name)
-  const assets = globSync('src/**/*.{css,js,json,sh}', { cwd: folder })
-  for (const asset of assets) copyFileSync(join(folder, asset), join(compiled, name, asset))
-  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-  writeFileSync(
-    join(compiled, name, 'package.json'),
-    `${JSON.stringify(compiledManifest(manifest), undefined, 2)}\n`,
-  )
+const [compiled = '', published] = process.argv.slice(2)
+const { engines } = readManifest('.')
+const names = readdirSync(compiled)
+for (const name of names) {
+  const [from, to] = [join('packages', name), join(compiled, name)]
+  // The dashboard is built, not compiled.
+  if (name !== 'dashboard')
+    for (const asset of globSync('src/**/*.{css,js,json,sh}', { cwd: from }))
+      copyFileSync(join(from, asset), join(to, asset))
+  const manifest = compiledManifest(readManifest(from))
+  const bundled = names.filter((each) => each !== name).map((each) => `@godwit/${each}`)
+  const all = name === published ? { ...manifest, bundleDependencies: bundled } : manifest
+  writeFileSync(join(to, 'package.json'), `${JSON.stringify(all, undefined, 2)}\n`)
 }
 
 interface Manifest {
   private?: boolean
+  engines?: Record<string, string>
   exports?: Record<string, string>
-  dependencies?: Record<string, string>
   devDependencies?: Record<string, string>
-  bundleDependencies?: string[]
 }
 
-/** A package for others contains the packages of Godwit that it needs. */
-function compiledManifest({ private: _, devDependencies: __, ...manifest }: Manifest): Manifest {
+function readManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+}
+
+function compiledManifest({ private: _, devDependencies: __, ...manifest }: Manifest) {
   const exports = Object.entries(manifest.exports ?? {}).map(([entry, file]) => [
     entry,
     file.replace(/\.ts$/, '.js'),
   ])
-  const own = Object.keys(manifest.dependencies ?? {}).filter((each) => each.startsWith('@godwit/'))
-  return { ...manifest, exports: Object.fromEntries(exports), bundleDependencies: own }
+  return { ...manifest, engines, exports: Object.fromEntries(exports) }
 }

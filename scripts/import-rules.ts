@@ -25,6 +25,8 @@ interface Import {
   name: string
   /** The file of the checkout that is imported, or undefined for a package of others or a module of Node. */
   file: string | undefined
+  /** Whether only types are imported. */
+  isType: boolean
 }
 
 const IMPORT =
@@ -92,11 +94,15 @@ export function publishedErrors(root: Manifest, { manifests }: Rules): string[] 
 }
 
 function importsOf([from, text]: Module, { manifests }: Rules): Import[] {
-  const names = text.matchAll(IMPORT).map(([, used, alone, later]) => (used ?? alone ?? later)!)
-  return [...new Set(names)].map((name) => ({
+  const found = Map.groupBy(
+    text.matchAll(IMPORT),
+    ([, used, alone, later]) => (used ?? alone ?? later)!,
+  )
+  return [...found].map(([name, statements]) => ({
     from,
     name,
     file: name.startsWith('.') ? join(dirname(from), name) : entryFile(name, manifests),
+    isType: statements.every(([statement]) => /^\s*(import|export)\s+type\b/.test(statement)),
   }))
 }
 
@@ -129,11 +135,12 @@ function folderOf(
   return found.toSorted((a, b) => b.folder.length - a.folder.length)[0]
 }
 
-function importError({ from, name, file }: Import, rules: Rules): string | undefined {
+function importError(imported: Import, rules: Rules): string | undefined {
+  const { from, name, file } = imported
   const own = packageOf(from)!
   if (file !== undefined && packageOf(file) === own) return folderError(from, file, rules)
   if (name.startsWith('.')) return 'a file outside of the package; import an entry by its name'
-  return moduleError(own, from, name, rules)
+  return moduleError(own, imported, rules)
 }
 
 function folderError(from: string, file: string, rules: Rules): string | undefined {
@@ -149,8 +156,7 @@ function folderError(from: string, file: string, rules: Rules): string | undefin
 
 function moduleError(
   own: string,
-  from: string,
-  name: string,
+  { from, name, isType }: Import,
   { manifests, modules }: Rules,
 ): string | undefined {
   const known = Object.keys(modules).find((each) => name === each || name.startsWith(`${each}/`))
@@ -161,7 +167,10 @@ function moduleError(
     return own === 'packages/dashboard' ? 'the dashboard runs in a browser' : undefined
   const [dependency = ''] = /^(@[^/]+\/)?[^/]+/.exec(name) ?? []
   const { dependencies = {}, devDependencies = {} } = manifests[own]!
-  if (dependency in dependencies || dependency in devDependencies) return undefined
+  if (dependency in dependencies) return undefined
+  // Types are not needed at run time, and the pages are built.
+  const isOnlyBuilt = isType || own === 'packages/dashboard'
+  if (isOnlyBuilt && dependency in devDependencies) return undefined
   return `${own}/package.json does not name ${dependency}`
 }
 

@@ -8,6 +8,7 @@ const root = new URL('..', import.meta.url).pathname
 const run = promisify(execFile)
 
 interface Package {
+  version: string
   dependencies: Record<string, string>
   devDependencies?: Record<string, string>
   optionalDependencies?: Record<string, string>
@@ -43,6 +44,16 @@ test('every direct dependency has a documented reason, and every reason a depend
   )
   const rows = [...decision.matchAll(/^\| `([^`]+)` \| (.+) \|$/gm)]
   assert.deepEqual(rows.map(([, name]) => name).sort(), [...direct].sort())
+})
+
+test('all packages of this repository have one version', () => {
+  const { version } = manifest
+  for (const folder of globSync('packages/*', { cwd: root })) {
+    const each = readManifest(folder)
+    assert.equal(each.version, version, folder)
+    for (const [name, needed] of Object.entries({ ...each.dependencies, ...each.devDependencies }))
+      if (name.startsWith('@godwit/')) assert.equal(needed, version, `${folder}: ${name}`)
+  }
 })
 
 for (const folder of [...WORKSPACES, 'test/wire'])

@@ -33,10 +33,26 @@ test('the archive package works in an empty folder, without the rest of Godwit',
   }
 
   await writeFile(join(folder, 'example.mjs'), readExample('archive').code)
-  assert.deepEqual(
-    await outputOf(NODE, ['example.mjs', await makeArchive(t)], { cwd: folder, env }),
-    ['alice/site', 'verified alice/site', 'alice/site 0'],
+  const archive = await makeArchive(t)
+  assert.deepEqual(await outputOf(NODE, ['example.mjs', archive], { cwd: folder, env }), [
+    'alice/site',
+    'verified alice/site',
+    'alice/site 0',
+  ])
+
+  await writeFile(
+    join(folder, 'restore.mjs'),
+    `import { archiveOpener, restoreArchive, temporaryGit } from '@godwit/archive'
+
+    const [file, into] = process.argv.slice(2)
+    await using temporary = await temporaryGit()
+    const options = { git: temporary.git, open: await archiveOpener(file), into }
+    const restored = restoreArchive(options, new AbortController().signal)
+    for await (const { fullName, errors } of restored) console.log(fullName, errors.length)
+`,
   )
+  const restoring = ['restore.mjs', archive, join(folder, 'restored')]
+  assert.deepEqual(await outputOf(NODE, restoring, { cwd: folder, env }), ['alice/site 0'])
 
   const installed = join(folder, 'node_modules/@godwit')
   assert.deepEqual(await readdir(installed), ['archive'])

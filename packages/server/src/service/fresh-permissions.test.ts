@@ -295,7 +295,7 @@ onEachEngine('permissions of the forge', (engine, testOnSqlite) => {
     forge.faultFor = () => UNAVAILABLE
     advanceClock(2 * MINUTE)
     const stored = permissionsRefresher.refresh(bob, RECENT_IF_AVAILABLE)
-    await assert.rejects(permissionsRefresher.refresh(bob, FRESH), { name: 'RightsUnavailable' })
+    await assert.rejects(permissionsRefresher.refresh(bob, FRESH), { name: 'PermissionsUnavailable' })
     assert.equal(await stored, undefined)
   })
 
@@ -353,7 +353,7 @@ onEachEngine('permissions of the forge', (engine, testOnSqlite) => {
     const { id } = (await start(BOB)).body
     forge.faultFor = () => ({ response: PROXY_NOT_FOUND })
     advanceClock(MINUTE)
-    await assert.rejects(run(), { name: 'RightsUnavailable' })
+    await assert.rejects(run(), { name: 'PermissionsUnavailable' })
     let passing = 1
     forge.faultFor = () => (passing-- > 0 ? { response: NOT_FOUND } : undefined)
     advanceClock(MINUTE)

@@ -295,7 +295,9 @@ onEachEngine('permissions of the forge', (engine, testOnSqlite) => {
     forge.faultFor = () => UNAVAILABLE
     advanceClock(2 * MINUTE)
     const stored = permissionsRefresher.refresh(bob, RECENT_IF_AVAILABLE)
-    await assert.rejects(permissionsRefresher.refresh(bob, FRESH), { name: 'PermissionsUnavailable' })
+    await assert.rejects(permissionsRefresher.refresh(bob, FRESH), {
+      name: 'PermissionsUnavailable',
+    })
     assert.equal(await stored, undefined)
   })
 

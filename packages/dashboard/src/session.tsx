@@ -9,9 +9,9 @@ import {
   openSession,
   readRoot,
 } from './api.ts'
+import type { User } from './api-types.ts'
 import { type Failure, failureOf, isAbort } from './failure.ts'
 import { goTo, type Links, linksOf } from './routes.ts'
-import type { User } from './wire.ts'
 
 /** The local storage key of the login that is signed in in this browser. All tabs share the session cookie, which scripts cannot read. */
 const SIGNED_IN = 'godwit.signed-in'

@@ -1,7 +1,7 @@
 import { shortReason } from '@godwit/lib/describe-outcome'
 import type { ReactNode } from 'react'
+import type { ScheduleRun } from '../api-types.ts'
 import { useSignedIn } from '../session.tsx'
-import type { ScheduleRun } from '../wire.ts'
 import { firstReason } from './migration-row.tsx'
 import { Moment } from './moment.tsx'
 import styles from './schedule.module.css'

@@ -24,7 +24,7 @@ import { syncAllRepositories } from '../repositories/sync.ts'
 import { createSchedule } from '../schedules/change-schedule.ts'
 import { runDue } from '../schedules/run-schedule.ts'
 import { findSchedule } from '../schedules/schedule-store.ts'
-import { openForgeSignIn, openPermissions, withForge } from './open-forge.ts'
+import { openForgeSignIn, openPermissions, withForge } from './open-configured-forge.ts'
 
 const MINUTE = 60_000
 const BOB = 'b2'.repeat(20)

@@ -29,8 +29,13 @@ import {
   type SourceSettings,
 } from './data-paths.ts'
 import type { Log } from './log.ts'
+import {
+  type ForgeSettings,
+  openConfiguredForge,
+  openPermissions,
+  withForge,
+} from './open-configured-forge.ts'
 import { type DatabaseSettings, openDatabase, requireWritableDirectory } from './open-database.ts'
-import { type ForgeSettings, openForge, openPermissions, withForge } from './open-forge.ts'
 import { startRepositorySync } from './repository-sync.ts'
 
 export interface ProcessSettings
@@ -89,7 +94,7 @@ export async function openProcessDependencies(
   if (repositories !== undefined) await requireGit(paths.git)
   const onBlobError = countBlobErrors(db, log, stack)
   const now = Date.now
-  const forge = await openForge(settings, { db, now, log })
+  const forge = await openConfiguredForge(settings, { db, now, log })
   const source =
     repositories === undefined ? undefined : withForge(openSource(paths), forge, { db, now, log })
   const shared = {

@@ -4,7 +4,7 @@ import { memoize } from '@godwit/lib/memoize'
 import type { components } from '@octokit/openapi-types'
 import type { Account } from '../../accounts/account.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
-import { isAtLeast, type ListedCollaborator } from '../../repositories/permission-store.ts'
+import { includesPermission, type ListedCollaborator } from '../../repositories/permission-store.ts'
 import { fullNameOf, type RepositoryMetadata } from '../../repositories/repository-metadata.ts'
 import type { IndexedRepository } from '../../repositories/repository-store.ts'
 import { tokenPlaceholder } from '../credentials/clone-tokens.ts'
@@ -274,7 +274,7 @@ const OLD_PERMISSIONS = {
 } as const
 
 function accountPermissionsJson(role: Permission | 'none') {
-  const may = (required: Permission) => role !== 'none' && isAtLeast(role, required)
+  const may = (required: Permission) => role !== 'none' && includesPermission(role, required)
   return {
     admin: may('admin'),
     maintain: may('maintain'),

@@ -6,12 +6,12 @@ import { NotFound } from '@godwit/lib/request-errors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { nameKey } from '../../../accounts/account.ts'
 import type { Db } from '../../../db/database.ts'
-import { findFailedCheck } from '../../../repositories/check-store.ts'
 import {
   collaboratorsOf,
-  isAtLeast,
+  includesPermission,
   type ListedCollaborator,
 } from '../../../repositories/permission-store.ts'
+import { findFailedCheck } from '../../../repositories/repository-check-store.ts'
 import {
   fullNameOf,
   permissionsOf,
@@ -280,7 +280,7 @@ const PERMISSIONS = new Map<unknown, Permission>([
 function collaboratorFilter({ affiliation, permission }: Record<string, unknown>) {
   const minimum = PERMISSIONS.get(permission) ?? 'read'
   return (each: ListedCollaborator): boolean =>
-    isAtLeast(each.permission, minimum) &&
+    includesPermission(each.permission, minimum) &&
     (affiliation !== 'outside' || !each.isInside) &&
     (affiliation !== 'direct' || each.isDirect)
 }

@@ -1,4 +1,4 @@
-import { auditActions } from '@godwit/lib/audit-actions'
+import { auditActions } from '@godwit/contract/schemas/audit-actions'
 import { Button, FormControl, Select, TextInput } from '@primer/react'
 import { type FormEvent, useState } from 'react'
 import type { AuditQuery } from '../api.ts'

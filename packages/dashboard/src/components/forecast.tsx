@@ -1,4 +1,4 @@
-import { shortReason } from '@godwit/lib/describe-outcome'
+import { shortReason } from '@godwit/contract/schemas/describe-outcome'
 import { Button, Spinner } from '@primer/react'
 import { useEffect, useState } from 'react'
 import type { Forecast as StartForecast, StartRequest } from '../api-types.ts'

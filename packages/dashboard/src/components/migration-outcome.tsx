@@ -1,4 +1,4 @@
-import { shortReason } from '@godwit/lib/describe-outcome'
+import { shortReason } from '@godwit/contract/schemas/describe-outcome'
 import { Banner } from '@primer/react'
 import type { Progress, Summary } from '../api-types.ts'
 import { formatBytes, formatCount, formatCounts } from '../quantities.ts'

@@ -1,4 +1,4 @@
-import { isPartial, shortReason } from '@godwit/lib/describe-outcome'
+import { isPartial, shortReason } from '@godwit/contract/schemas/describe-outcome'
 import { CalendarIcon, HourglassIcon, LockIcon, PackageIcon } from '@primer/octicons-react'
 import { isUnfinished, type Summary, titleOf } from '../api-types.ts'
 import { formatBytes, formatCount, formatCounts, formatNumber, percent } from '../quantities.ts'

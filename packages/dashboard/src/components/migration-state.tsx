@@ -1,4 +1,4 @@
-import { isPartial } from '@godwit/lib/describe-outcome'
+import { isPartial } from '@godwit/contract/schemas/describe-outcome'
 import {
   AlertFillIcon,
   AlertIcon,

@@ -1,4 +1,4 @@
-import { shortReason } from '@godwit/lib/describe-outcome'
+import { shortReason } from '@godwit/contract/schemas/describe-outcome'
 import {
   CheckIcon,
   DotFillIcon,

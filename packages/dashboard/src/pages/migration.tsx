@@ -1,4 +1,4 @@
-import { archiveName } from '@godwit/lib/archive-name'
+import { archiveName } from '@godwit/contract/schemas/archive-name'
 import { Banner } from '@primer/react'
 import { useCallback, useState } from 'react'
 import { isUnfinished, type Lock, type Progress, type Summary, titleOf } from '../api-types.ts'

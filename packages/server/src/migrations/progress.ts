@@ -1,4 +1,4 @@
-import { isPartial } from '@godwit/lib/describe-outcome'
+import { isPartial } from '@godwit/contract/schemas/describe-outcome'
 import { describeLosses } from '@godwit/lib/findings'
 import { summarizeNames } from '@godwit/lib/names'
 import { formatBytes, formatCount, formatDuration } from '@godwit/lib/quantities'

@@ -23,7 +23,7 @@ import { watchMethods } from './middleware/unsupported-methods.ts'
 import { describeApi } from './openapi/describe-api.ts'
 import { type DashboardDependencies, dashboard } from './pages/dashboard.ts'
 import { addHtmlPageRoutes, collectFirstSegments } from './pages/html-pages.ts'
-import { migrationResponses } from './rendering/migration-responses.ts'
+import { type MigrationDependencies, migrationResponses } from './rendering/migration-responses.ts'
 import { addAdminRoutes } from './routes/admin/admin.ts'
 import { addAuditRoutes } from './routes/audit/audit.ts'
 import { addCloneRoutes } from './routes/clones/clones.ts'
@@ -97,7 +97,7 @@ export interface ServerOptions
 }
 
 /** The dependencies of the API routes. */
-interface OperationDependencies extends ApiDependencies {
+interface OperationDependencies extends ApiDependencies, MigrationDependencies {
   sourceReader: SourceReader
   streams: ProgressStreams
 }

@@ -11,7 +11,10 @@ import {
 import { type Failure, failureOf } from './failure.ts'
 import { type StreamTurn, takeStreamTurns } from './stream-turn.ts'
 
-/** `live`: by event stream; `background`: another tab has the stream; `polling`: no stream is available; `reconnecting`: the server is unavailable; `limited`: the rate limit is exceeded. */
+/**
+ * `live`: by event stream; `background`: another tab has the stream; `polling`: no stream is available; `reconnecting`: the server is
+ * unavailable; `limited`: the rate limit is exceeded.
+ */
 export type Connection =
   | 'connecting'
   | 'live'

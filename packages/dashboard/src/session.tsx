@@ -120,7 +120,10 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   return <SessionContext value={controls}>{children}</SessionContext>
 }
 
-/** The state after a failed sign-out, which the user can repeat, unless the server refuses it: then only the way back to the session is left. */
+/**
+ * The state after a failed sign-out, which the user can repeat, unless the server refuses it: then only the way back to the session is
+ * left.
+ */
 function notSignedOut(failure: Failure, options: SignOutOptions): Session {
   const message = `You are not signed out yet. ${failure.message}`
   const isRefused = failure.kind === 'refused'

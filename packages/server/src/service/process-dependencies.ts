@@ -147,8 +147,8 @@ const INTERVAL_MS = 1000
 const MAX_IDLE_CPU_MS = 50
 
 /**
- * Compacts the heap once, in the first idle second after the process has started and the repository index is read. An idle service then uses
- * about 110 MB instead of 126 MB. It blocks for 150 ms.
+ * Compacts the heap once, in the first idle second after the process has started and the repository index is read. An idle service then
+ * uses about 110 MB instead of 126 MB. It blocks for 150 ms.
  */
 export function releaseMemoryOnce(
   dependencies: ProcessDependencies,

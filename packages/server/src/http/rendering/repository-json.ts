@@ -214,7 +214,10 @@ export function fullRepositoryJson(
   } satisfies Schemas['full-repository'] & wire.FullRepository
 }
 
-/** `receive.denyDeletes` and `receive.denyNonFastForwards` apply to all branches, but only the default branch is shown as protected, as in an archive. */
+/**
+ * `receive.denyDeletes` and `receive.denyNonFastForwards` apply to all branches, but only the default branch is shown as protected, as in
+ * an archive.
+ */
 export const isProtected = ({ metadata }: Entry, branch: string): boolean =>
   (metadata.denies?.length ?? 0) > 0 && branch === metadata.defaultBranch
 

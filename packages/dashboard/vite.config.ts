@@ -3,7 +3,7 @@ import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import { compressedVariants } from './compressed-variants.ts'
 
-/** `npx vite web` serves the pages for development, and forwards API requests to a running server. */
+/** `npx vite packages/dashboard` serves the pages for development, and forwards API requests to a running server. */
 const SERVER = process.env.GODWIT_BASE_URL ?? 'http://127.0.0.1:3000'
 
 export default defineConfig({

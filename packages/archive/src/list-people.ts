@@ -31,10 +31,10 @@ const COLUMN_OF_KIND: Partial<Record<RecordKind, Column>> = {
 }
 
 /**
- * Lists the accounts that wrote or reacted to something in the archive, own one of its repositories or have a role in it, the most active first. `titles`
- * are the kinds of contributions that are counted, and `wrote` has one count for each. The warnings are about records that could not
- * be read. Reads one file of records into memory at a time. Returns undefined for a project export of GitLab. Throws ArchiveRefused and
- * ArchiveNotSupported.
+ * Lists the accounts that wrote or reacted to something in the archive, own one of its repositories or have a role in it, the most active
+ * first. `titles` are the kinds of contributions that are counted, and `wrote` has one count for each. The warnings are about records that
+ * could not be read. Reads one file of records into memory at a time. Returns undefined for a project export of GitLab. Throws
+ * ArchiveRefused and ArchiveNotSupported.
  */
 export async function listPeople(archive: Bytes | Folder, signal: AbortSignal) {
   const counter = new PeopleCounter()

@@ -45,7 +45,7 @@ import type {
   WebhookChange,
   WebhookDelivery,
   WebhookRequest,
-} from './wire.ts'
+} from './api-types.ts'
 
 const AUDIT_ROUTES = { all: `GET ${ADMIN_PATHS.audit}`, own: 'GET /user/audit' }
 

@@ -171,7 +171,9 @@ const NOT_SHOWN: Failure = {
   message: 'This page cannot be shown. If the server was upgraded, reload the page.',
 }
 
-/** Says why a page cannot be shown: its file is loaded at the first visit, so that a missing connection has the same effect as an upgrade. */
+/**
+ * Says why a page cannot be shown: its file is loaded at the first visit, so that a missing connection has the same effect as an upgrade.
+ */
 function NotShown() {
   const [failure, setFailure] = useState<Failure>()
   const [attempts, setAttempts] = useState(0)

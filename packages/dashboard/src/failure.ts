@@ -1,5 +1,5 @@
+import type { ValidationError } from './api-types.ts'
 import { FIELD_LABELS } from './field-labels.ts'
-import type { ValidationError } from './wire.ts'
 
 /** Why a request failed, with a message for people. */
 export interface Failure {

@@ -2,16 +2,19 @@ import type { ServerEvent } from '@godwit/contract/client/event-stream'
 import { useEffect, useRef, useState } from 'react'
 import type { Api } from './api.ts'
 import { UNCHANGED } from './api-calls.ts'
-import { type Failure, failureOf } from './failure.ts'
-import { type StreamTurn, takeStreamTurns } from './stream-turn.ts'
 import {
   isUnfinished,
   type Progress,
   type ProgressUpdate,
   type RepositoryProgress,
-} from './wire.ts'
+} from './api-types.ts'
+import { type Failure, failureOf } from './failure.ts'
+import { type StreamTurn, takeStreamTurns } from './stream-turn.ts'
 
-/** `live`: by event stream; `background`: another tab has the stream; `polling`: no stream is available; `reconnecting`: the server is unavailable; `limited`: the rate limit is exceeded. */
+/**
+ * `live`: by event stream; `background`: another tab has the stream; `polling`: no stream is available; `reconnecting`: the server is
+ * unavailable; `limited`: the rate limit is exceeded.
+ */
 export type Connection =
   | 'connecting'
   | 'live'

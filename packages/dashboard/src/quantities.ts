@@ -1,4 +1,4 @@
-import { describeMissing } from '@godwit/lib/describe-outcome'
+import { describeMissing } from '@godwit/contract/schemas/describe-outcome'
 import { formatCount, formatNumber } from '@godwit/lib/quantities'
 
 export {

@@ -9,9 +9,9 @@ import {
   openSession,
   readRoot,
 } from './api.ts'
+import type { User } from './api-types.ts'
 import { type Failure, failureOf, isAbort } from './failure.ts'
 import { goTo, type Links, linksOf } from './routes.ts'
-import type { User } from './wire.ts'
 
 /** The local storage key of the login that is signed in in this browser. All tabs share the session cookie, which scripts cannot read. */
 const SIGNED_IN = 'godwit.signed-in'
@@ -120,7 +120,10 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   return <SessionContext value={controls}>{children}</SessionContext>
 }
 
-/** The state after a failed sign-out, which the user can repeat, unless the server refuses it: then only the way back to the session is left. */
+/**
+ * The state after a failed sign-out, which the user can repeat, unless the server refuses it: then only the way back to the session is
+ * left.
+ */
 function notSignedOut(failure: Failure, options: SignOutOptions): Session {
   const message = `You are not signed out yet. ${failure.message}`
   const isRefused = failure.kind === 'refused'

@@ -1,6 +1,6 @@
 /**
- * Browsers open at most six connections to a server over HTTP/1.1, and an event stream keeps one. So only one tab has a stream: the one that
- * was opened or shown last. The others poll.
+ * Browsers open at most six connections to a server over HTTP/1.1, and an event stream keeps one. So only one tab has a stream: the one
+ * that was opened or shown last. The others poll.
  */
 export interface StreamTurn {
   /** Is aborted when another tab takes the turn; undefined while another tab has it. */

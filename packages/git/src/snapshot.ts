@@ -80,7 +80,7 @@ export interface Examination {
   bytes: number
   /** SHA-256 of everything that determines the snapshot: equal fingerprints mean equal content. */
   fingerprint: string
-  /** Proves later, for `Source.isUnchanged`, that another examination would have the same result. Undefined if nothing can. */
+  /** Proves later that another examination would have the same result. Undefined if nothing can. */
   changeToken?: string | undefined
 }
 

@@ -33,7 +33,10 @@ export interface Discussions {
 }
 
 export interface FoundChanges {
-  /** The change token of the last complete read if nothing has changed since, otherwise another string. The last batch of a read has its change token. */
+  /**
+   * The change token of the last complete read if nothing has changed since, otherwise another string. The last batch of a read has its
+   * change token.
+   */
   changeToken: string
   /**
    * Reads what is not stored, in batches. The caller stores each batch with its cursor in one transaction before it requests the next, so

@@ -10,7 +10,7 @@ import type { Host } from './host.ts'
 import { FileDamaged, FileTooLarge, HostNotFound, HostRequestFailed } from './host-errors.ts'
 import type { RepositoryName } from './source.ts'
 
-interface HostOptions extends ReadOptions {
+interface ReadHostOptions extends ReadOptions {
   host: Host
   scratch: string
 }
@@ -24,7 +24,7 @@ export const comparedHost = (host: Host): ComparedHost => ({
     readRepository(fullName, { ...options, host, scratch }),
 })
 
-async function readRepository(fullName: string, options: HostOptions): Promise<void> {
+async function readRepository(fullName: string, options: ReadHostOptions): Promise<void> {
   const { host, nameOnLeft, onProgress, onFailure } = options
   const [owner = '', name = ''] = fullName.split('/')
   onProgress(`reading ${fullName} of ${host.url}`)
@@ -40,7 +40,7 @@ async function readRepository(fullName: string, options: HostOptions): Promise<v
 
 async function readGitData(
   repository: RepositoryName,
-  { host, comparisonRows, git, side, nameOnLeft, onProgress, signal }: HostOptions,
+  { host, comparisonRows, git, side, nameOnLeft, onProgress, signal }: ReadHostOptions,
 ): Promise<void> {
   const fullName = `${repository.owner}/${repository.name}`
   const name = nameOnLeft(fullName)
@@ -70,7 +70,7 @@ async function readGitData(
 /** Reads issues, pull requests, releases and the like. A group that changes meanwhile is in several batches, and the last one counts. */
 async function readRecords(
   repository: RepositoryName,
-  { host, scratch, comparisonRows, side, nameOnLeft, onNote, signal }: HostOptions,
+  { host, scratch, comparisonRows, side, nameOnLeft, onNote, signal }: ReadHostOptions,
 ): Promise<void> {
   const { discussions } = host
   const fullName = `${repository.owner}/${repository.name}`

@@ -203,7 +203,10 @@ export interface Source {
   whyHidden?(repository: RepositoryName): Promise<string | undefined>
   /** Returns one owner's members as `list` does; undefined if the source does not define them. */
   members(owner: string): Promise<ConfiguredMembers | undefined>
-  /** Reads the metadata. Called by a sync for each new or changed change token. `previous` is that of the last read. Rejects with Unreadable. */
+  /**
+   * Reads the metadata. Called by a sync for each new or changed change token. `previous` is that of the last read. Rejects with
+   * Unreadable.
+   */
   metadata(
     repository: FoundRepository,
     previous?: PreviousMetadata,
@@ -221,7 +224,8 @@ export interface Source {
    */
   examine(repository: RepositoryName, signal: AbortSignal): Promise<Examination>
   /**
-   * Returns whether `examine` would return the same as when it returned this change token. Much faster than `examine`. Rejects with Unreadable.
+   * Returns whether `examine` would return the same as when it returned this change token. Much faster than `examine`. Rejects with
+   * Unreadable.
    */
   isUnchanged(repository: RepositoryName, changeToken: string): Promise<boolean>
   /**

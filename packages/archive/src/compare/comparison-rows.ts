@@ -127,7 +127,9 @@ export class ComparisonRows {
     }
   }
 
-  /** Returns the records of one side that belong to one issue or pull request. The last result is cached: each comment needs its threads. */
+  /**
+   * Returns the records of one side that belong to one issue or pull request. The last result is cached: each comment needs its threads.
+   */
   recordsOn<K extends RecordKind>(kind: K, side: Side, repository: string, number: number) {
     const table = `${kind} ${repository.toLowerCase()}`
     if (this.#last.name !== `${table} ${number}`)

@@ -181,7 +181,10 @@ export function recordFormat<T extends Fields>(fields: T) {
   return Object.assign(read, { readWith, write })
 }
 
-/** Fields that become the object `name` of the record. It is undefined if the GitHub record does not have the field with the key of this part. */
+/**
+ * Fields that become the object `name` of the record. It is undefined if the GitHub record does not have the field with the key of this
+ * part.
+ */
 export function together<const N extends string, T extends Fields>(name: N, fields: T) {
   type Together = { [K in N]: RecordOf<T> | undefined }
   const group = recordFormat(fields)

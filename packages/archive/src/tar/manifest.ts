@@ -157,7 +157,10 @@ export class ManifestInvalid extends Error {
   override name = 'ManifestInvalid'
 }
 
-/** Rejects missing and unknown fields; only `losses` and `lfs_missing` are optional. Rejects names and paths that would be unsafe to restore. */
+/**
+ * Rejects missing and unknown fields; only `losses` and `lfs_missing` are optional. Rejects names and paths that would be unsafe to
+ * restore.
+ */
 export function parseManifest(json: string): Manifest {
   try {
     return manifest(parseJson(json), '')

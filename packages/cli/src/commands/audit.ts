@@ -1,4 +1,4 @@
-import { auditActions } from '@godwit/lib/audit-actions'
+import { auditActions } from '@godwit/contract/schemas/audit-actions'
 import { parseTime } from '@godwit/lib/parse-time'
 import { UsageError } from '@godwit/lib/user-error'
 import { type AuditEntry, type AuditFilter, allAudit } from '@godwit/server/accounts/audit-log'

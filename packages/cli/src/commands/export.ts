@@ -114,7 +114,7 @@ async function runExport(
       progress.add(result)
     },
   }
-  const archiveParts = {
+  const archiveDependencies = {
     ...dependencies,
     addresses: addressesFrom(config),
     generator: `godwit ${VERSION}`,
@@ -123,7 +123,7 @@ async function runExport(
   }
   const writeOptions = { onBytes: progress.writing, signal }
   const archives = await output
-    .write(archiveParts, archiveOptions, writeOptions)
+    .write(archiveDependencies, archiveOptions, writeOptions)
     .catch((error: unknown) => {
       // The progress has shown the reason of each repository.
       if (!(error instanceof ExportFailed)) throw error

@@ -1,8 +1,8 @@
 import type { ServiceSettings } from '@godwit/server'
 import type { SourceSettings } from '@godwit/server/service/data-paths'
 import type { LogSettings } from '@godwit/server/service/log'
+import type { ForgeSettings } from '@godwit/server/service/open-configured-forge'
 import type { DatabaseSettings } from '@godwit/server/service/open-database'
-import type { ForgeSettings } from '@godwit/server/service/open-forge'
 import type { WorkerSettings } from '@godwit/server/service/start-exporter'
 import type { Config } from '../settings/config.ts'
 

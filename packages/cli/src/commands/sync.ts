@@ -15,8 +15,8 @@ import {
   requireRepositories,
   sourcePathsOf,
 } from '@godwit/server/service/data-paths'
+import { openConfiguredForge, withForge } from '@godwit/server/service/open-configured-forge'
 import { withDatabase } from '@godwit/server/service/open-database'
-import { openForge, withForge } from '@godwit/server/service/open-forge'
 import type { Command } from 'commander'
 import { addCommand, configAsDataOwner } from './command-line.ts'
 import { type JsonOption, printMessage, printResult } from './print.ts'
@@ -45,7 +45,7 @@ export function syncCommand(program: Command, about: string): void {
     const warn = (_: object, text: string) => printMessage(`warning: ${escapeForTerminal(text)}`)
     const act = async ({ db }: Pick<Database, 'db'>) => {
       const forgeDependencies = { db, now: Date.now, log: { warn } }
-      const forge = await openForge(config, forgeDependencies)
+      const forge = await openConfiguredForge(config, forgeDependencies)
       const source = withForge(openSource(paths), forge, forgeDependencies)
       const dependencies = { db, source, now: Date.now, actor: COMMAND_LINE }
       const report = await (names.length > 0

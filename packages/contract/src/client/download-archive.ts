@@ -10,7 +10,7 @@ import {
 } from './errors.ts'
 import type { Send, Server } from './send-request.ts'
 
-/** The server of an archive: a MigrationsApi or a GitLabApi. */
+/** The server of an archive, such as a MigrationsApi. Commands for other servers pass their own. */
 interface ArchiveServer {
   server: Pick<Server, 'url' | 'userAgent'>
   send: Send

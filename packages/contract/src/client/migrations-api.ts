@@ -1,4 +1,4 @@
-import { archiveName } from '@godwit/lib/archive-name'
+import { archiveName } from '../schemas/archive-name.ts'
 import { arrayOf } from '../schemas/schema.ts'
 import type {
   RetryRequest,

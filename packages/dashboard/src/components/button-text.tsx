@@ -8,8 +8,8 @@ interface ButtonTextProps {
 }
 
 /**
- * The text of a button, with the object of its action for screen readers. Primer ignores the `aria-label` of a button that is loading, so that
- * its name would change with its first click.
+ * The text of a button, with the object of its action for screen readers. Primer ignores the `aria-label` of a button that is loading, so
+ * that its name would change with its first click.
  */
 export function ButtonText({ text, object }: ButtonTextProps) {
   return (

@@ -1,10 +1,10 @@
-import { shortReason } from '@godwit/lib/describe-outcome'
+import { shortReason } from '@godwit/contract/schemas/describe-outcome'
 import { Button, Spinner } from '@primer/react'
 import { useEffect, useState } from 'react'
+import type { Forecast as StartForecast, StartRequest } from '../api-types.ts'
 import { type Failure, failureOf, isAbort } from '../failure.ts'
 import { formatBytes, formatCount, formatDuration } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import type { Forecast as StartForecast, StartRequest } from '../wire.ts'
 import { Box } from './box.tsx'
 import styles from './forecast.module.css'
 

@@ -1,4 +1,4 @@
-import type { Schedule } from '../wire.ts'
+import type { Schedule } from '../api-types.ts'
 
 type Timing = Pick<Schedule, 'every' | 'weekday' | 'at' | 'time_zone'>
 

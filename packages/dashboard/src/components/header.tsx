@@ -16,8 +16,8 @@ import styles from './header.module.css'
 import { Mark } from './mark.tsx'
 
 /**
- * The container of the header's menus, in the header. Primer positions a menu in the page, where scrolling moves it away from a sticky header:
- * a click that scrolled the page between pressing and releasing the button was lost.
+ * The container of the header's menus, in the header. Primer positions a menu in the page, where scrolling moves it away from a sticky
+ * header: a click that scrolled the page between pressing and releasing the button was lost.
  */
 const MENUS = { portalContainerName: 'header' }
 

@@ -1,4 +1,4 @@
-import { shortReason } from '@godwit/lib/describe-outcome'
+import { shortReason } from '@godwit/contract/schemas/describe-outcome'
 import {
   DownloadIcon,
   type Icon,
@@ -9,11 +9,11 @@ import {
 } from '@primer/octicons-react'
 import { Button, ConfirmationDialog } from '@primer/react'
 import { type ReactNode, useState } from 'react'
+import { isUnfinished, type RetryForecast, type Summary } from '../api-types.ts'
 import { type Failure, failureOf } from '../failure.ts'
 import { formatCount } from '../quantities.ts'
 import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
-import { isUnfinished, type RetryForecast, type Summary } from '../wire.ts'
 import { announce } from './announcements.tsx'
 
 interface MigrationActionsProps {

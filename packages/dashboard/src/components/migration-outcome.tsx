@@ -1,7 +1,7 @@
-import { shortReason } from '@godwit/lib/describe-outcome'
+import { shortReason } from '@godwit/contract/schemas/describe-outcome'
 import { Banner } from '@primer/react'
+import type { Progress, Summary } from '../api-types.ts'
 import { formatBytes, formatCount, formatCounts } from '../quantities.ts'
-import type { Progress, Summary } from '../wire.ts'
 import styles from './migration-outcome.module.css'
 import { Moment } from './moment.tsx'
 

@@ -1,4 +1,4 @@
-import { isPartial } from '@godwit/lib/describe-outcome'
+import { isPartial } from '@godwit/contract/schemas/describe-outcome'
 import {
   AlertFillIcon,
   AlertIcon,
@@ -10,7 +10,7 @@ import {
   XCircleFillIcon,
   XCircleIcon,
 } from '@primer/octicons-react'
-import type { MigrationState } from '../wire.ts'
+import type { MigrationState } from '../api-types.ts'
 import { ScreenReaderText } from './announcements.tsx'
 import styles from './migration-state.module.css'
 

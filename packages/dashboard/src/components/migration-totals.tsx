@@ -1,5 +1,5 @@
+import { isUnfinished, type Progress, type RepositoryProgress } from '../api-types.ts'
 import { formatBytes, formatDuration, formatNumber, percent } from '../quantities.ts'
-import { isUnfinished, type Progress, type RepositoryProgress } from '../wire.ts'
 import { Bar, type BarTone } from './bar.tsx'
 import { Box } from './box.tsx'
 import { type ShownState, shownState } from './migration-state.tsx'

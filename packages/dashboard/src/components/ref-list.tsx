@@ -1,7 +1,7 @@
 import { Label } from '@primer/react'
+import type { Branch, Tag } from '../api-types.ts'
 import { formatCount, formatNumber } from '../quantities.ts'
 import type { Resource } from '../use-resource.ts'
-import type { Branch, Tag } from '../wire.ts'
 import { Box } from './box.tsx'
 import { LoadingRows } from './loading.tsx'
 import styles from './ref-list.module.css'

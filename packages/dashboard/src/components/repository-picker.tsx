@@ -8,11 +8,11 @@ import {
   useId,
   useState,
 } from 'react'
+import type { LockWithMigration, Repository } from '../api-types.ts'
 import { type Failure, failureOf, isAbort } from '../failure.ts'
 import { formatCount, formatKib, formatNumber } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
-import type { LockWithMigration, Repository } from '../wire.ts'
 import { announce } from './announcements.tsx'
 import { Box } from './box.tsx'
 import { LoadingRows } from './loading.tsx'

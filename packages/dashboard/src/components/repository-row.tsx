@@ -1,4 +1,4 @@
-import { shortReason } from '@godwit/lib/describe-outcome'
+import { shortReason } from '@godwit/contract/schemas/describe-outcome'
 import {
   CheckIcon,
   DotFillIcon,
@@ -8,9 +8,9 @@ import {
   XIcon,
 } from '@primer/octicons-react'
 import { Label } from '@primer/react'
+import type { Lock, RepositoryProgress } from '../api-types.ts'
 import { formatBytes, formatNumber, percent } from '../quantities.ts'
 import { useLinks } from '../session.tsx'
-import type { Lock, RepositoryProgress } from '../wire.ts'
 import { ScreenReaderText } from './announcements.tsx'
 import { Bar, type BarTone } from './bar.tsx'
 import { ConfirmedAction } from './confirmed-action.tsx'

@@ -2,9 +2,9 @@ import { SearchIcon } from '@primer/octicons-react'
 import { Pagination } from '@primer/react'
 import { type ChangeEvent, useEffect, useState } from 'react'
 import type { Api } from '../api.ts'
+import type { Repository } from '../api-types.ts'
 import { pageNumber, useFilters } from '../routes.ts'
 import { useResource } from '../use-resource.ts'
-import type { Repository } from '../wire.ts'
 
 const TYPING_PAUSE_MS = 200
 

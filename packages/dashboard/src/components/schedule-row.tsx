@@ -1,7 +1,7 @@
 import { Label } from '@primer/react'
+import type { Schedule } from '../api-types.ts'
 import { formatNumber } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import type { Schedule } from '../wire.ts'
 import { formatInBothZones, formatTiming } from './format-schedule.ts'
 import { Moment } from './moment.tsx'
 import styles from './schedule.module.css'

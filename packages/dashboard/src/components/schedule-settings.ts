@@ -1,4 +1,4 @@
-import type { StartOptions as Options, Schedule, ScheduleRequest } from '../wire.ts'
+import type { StartOptions as Options, Schedule, ScheduleRequest } from '../api-types.ts'
 import type { Timing } from './schedule-timing.tsx'
 
 const OPTIONS = [

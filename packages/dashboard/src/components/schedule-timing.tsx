@@ -1,7 +1,7 @@
 import { FormControl, Select, TextInput } from '@primer/react'
 import { useId } from 'react'
+import type { Schedule } from '../api-types.ts'
 import type { Failure } from '../failure.ts'
-import type { Schedule } from '../wire.ts'
 import { Box } from './box.tsx'
 import { capital } from './format-schedule.ts'
 import styles from './schedule.module.css'

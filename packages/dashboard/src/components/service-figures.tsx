@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
+import type { ServiceState } from '../api-types.ts'
 import { formatBytes, formatCount, formatNumber } from '../quantities.ts'
-import type { ServiceState } from '../wire.ts'
 import { Moment } from './moment.tsx'
 import styles from './service-figures.module.css'
 

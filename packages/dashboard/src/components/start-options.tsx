@@ -1,6 +1,6 @@
 import { Checkbox, FormControl } from '@primer/react'
 import type { ReactNode } from 'react'
-import type { StartOptions as Options } from '../wire.ts'
+import type { StartOptions as Options } from '../api-types.ts'
 import { Box } from './box.tsx'
 import styles from './start-options.module.css'
 

@@ -1,6 +1,6 @@
 import { useId } from 'react'
+import type { Bucket, ServiceState } from '../api-types.ts'
 import { formatBytes, formatCount, formatNumber } from '../quantities.ts'
-import type { Bucket, ServiceState } from '../wire.ts'
 import { Box } from './box.tsx'
 import styles from './throughput-plots.module.css'
 

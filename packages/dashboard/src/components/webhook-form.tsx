@@ -10,9 +10,9 @@ import {
   TextInput,
 } from '@primer/react'
 import { type Dispatch, type SetStateAction, useRef, useState } from 'react'
+import type { WebhookConfig } from '../api-types.ts'
 import { moveFocus } from '../move-focus.ts'
 import { useAction } from '../use-action.ts'
-import type { WebhookConfig } from '../wire.ts'
 import { Box } from './box.tsx'
 import { ChangedElsewhere } from './changed-elsewhere.tsx'
 import { INACTIVE } from './submit.tsx'

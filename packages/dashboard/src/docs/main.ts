@@ -5,8 +5,8 @@ import '@primer/primitives/dist/css/functional/themes/dark.css'
 import '../page.css'
 import './docs.css'
 import type * as React from 'react'
+import type { Session } from '../api-types.ts'
 import { applyColorMode, type ColorMode, storeColorMode, storedMode } from '../theme.ts'
-import type { Session } from '../wire.ts'
 import { resolveReferences } from './resolve-references.ts'
 
 const SESSION_HEADER = { 'x-godwit-session': '1' }

@@ -1,6 +1,7 @@
-import { archiveName } from '@godwit/lib/archive-name'
+import { archiveName } from '@godwit/contract/schemas/archive-name'
 import { Banner } from '@primer/react'
 import { useCallback, useState } from 'react'
+import { isUnfinished, type Lock, type Progress, type Summary, titleOf } from '../api-types.ts'
 import { announce } from '../components/announcements.tsx'
 import { CopyCurl, curl } from '../components/copy-curl.tsx'
 import { Loading } from '../components/loading.tsx'
@@ -24,7 +25,6 @@ import { type Connection, useProgress } from '../follow-progress.ts'
 import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
-import { isUnfinished, type Lock, type Progress, type Summary, titleOf } from '../wire.ts'
 import styles from './migration.module.css'
 
 const LOCKS_EVERY_MS = 15_000

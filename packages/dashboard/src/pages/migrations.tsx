@@ -1,6 +1,13 @@
 import { PackageIcon, PlusIcon } from '@primer/octicons-react'
 import { Banner, Button } from '@primer/react'
 import { Blankslate } from '@primer/react/experimental'
+import {
+  isUnfinished,
+  type LockWithMigration,
+  type Quota,
+  type Repository,
+  type Summary,
+} from '../api-types.ts'
 import { Box } from '../components/box.tsx'
 import { CopyCurl, curl } from '../components/copy-curl.tsx'
 import { ListPages } from '../components/list-pages.tsx'
@@ -14,13 +21,6 @@ import { Problem } from '../components/problem.tsx'
 import { formatBytes, formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
-import {
-  isUnfinished,
-  type LockWithMigration,
-  type Quota,
-  type Repository,
-  type Summary,
-} from '../wire.ts'
 import styles from './migrations.module.css'
 
 const PER_PAGE = 25

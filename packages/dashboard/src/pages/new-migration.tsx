@@ -1,5 +1,10 @@
 import { AlertFillIcon } from '@primer/octicons-react'
 import { useMemo, useState } from 'react'
+import type {
+  StartOptions as Options,
+  Forecast as StartForecast,
+  StartRequest,
+} from '../api-types.ts'
 import { announce } from '../components/announcements.tsx'
 import { CopyCurl, curl } from '../components/copy-curl.tsx'
 import { Forecast, formatEstimate, formatProblem, useEstimate } from '../components/forecast.tsx'
@@ -13,7 +18,6 @@ import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAction } from '../use-action.ts'
 import { useSelection } from '../use-selection.ts'
-import type { StartOptions as Options, Forecast as StartForecast, StartRequest } from '../wire.ts'
 import styles from './new-migration.module.css'
 
 /** With an owner, the repositories of that owner are selected at first. */

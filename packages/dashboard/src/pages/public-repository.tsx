@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react'
 import { anonymousApi } from '../api.ts'
+import type { FullRepository } from '../api-types.ts'
 import { Loading } from '../components/loading.tsx'
 import { PageHead, SignInLink } from '../components/page-head.tsx'
 import { RepositoryAbout, VisibilityLabel } from '../components/repository-about.tsx'
 import { useResource } from '../use-resource.ts'
-import type { FullRepository } from '../wire.ts'
 import styles from './repository.module.css'
 
 interface PublicRepositoryProps {

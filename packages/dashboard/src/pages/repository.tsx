@@ -1,5 +1,6 @@
 import { PlusIcon } from '@primer/octicons-react'
 import { Banner, Button } from '@primer/react'
+import type { FullRepository, LockWithMigration, Summary } from '../api-types.ts'
 import { Box } from '../components/box.tsx'
 import { CopyCurl, curl } from '../components/copy-curl.tsx'
 import { Loading, LoadingRows } from '../components/loading.tsx'
@@ -13,7 +14,6 @@ import { goTo, linksOf } from '../routes.ts'
 import { OrganizationContext, useSession, useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
 import { selectRepository } from '../use-selection.ts'
-import type { FullRepository, LockWithMigration, Summary } from '../wire.ts'
 import styles from './repository.module.css'
 
 const EVERY_MS = 30_000

@@ -1,3 +1,4 @@
+import { type Schedule, type ScheduleRun, titleOf } from '../api-types.ts'
 import { announce } from '../components/announcements.tsx'
 import { ConfirmedAction } from '../components/confirmed-action.tsx'
 import { Loading } from '../components/loading.tsx'
@@ -21,7 +22,6 @@ import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import { useDraft } from '../use-draft.ts'
 import { useResource } from '../use-resource.ts'
-import { type Schedule, type ScheduleRun, titleOf } from '../wire.ts'
 
 const POLL_INTERVAL_MS = 10_000
 

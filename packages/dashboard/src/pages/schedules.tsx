@@ -1,6 +1,7 @@
 import { ClockIcon, PlusIcon } from '@primer/octicons-react'
 import { Button } from '@primer/react'
 import { Blankslate } from '@primer/react/experimental'
+import type { Schedule } from '../api-types.ts'
 import { Box } from '../components/box.tsx'
 import { CopyCurl, curl } from '../components/copy-curl.tsx'
 import { ListPages } from '../components/list-pages.tsx'
@@ -12,7 +13,6 @@ import { ScheduleRow } from '../components/schedule-row.tsx'
 import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
-import type { Schedule } from '../wire.ts'
 
 const PER_PAGE = 25
 const EVERY_MS = 10_000

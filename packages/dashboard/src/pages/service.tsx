@@ -1,5 +1,6 @@
 import { Button, SegmentedControl } from '@primer/react'
 import { useState } from 'react'
+import type { Period, ServiceState } from '../api-types.ts'
 import { Loading } from '../components/loading.tsx'
 import { Moment } from '../components/moment.tsx'
 import { OutOfDate } from '../components/out-of-date.tsx'
@@ -20,7 +21,6 @@ import { ThroughputPlots } from '../components/throughput-plots.tsx'
 import { useFilters } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
-import type { Period, ServiceState } from '../wire.ts'
 import styles from './service.module.css'
 
 const EVERY_MS = 5000

@@ -1,9 +1,9 @@
 import { Banner, Button, FormControl, LinkButton, TextInput } from '@primer/react'
 import { type FormEvent, useEffect, useState } from 'react'
 import { readRoot } from '../api.ts'
+import type { Root } from '../api-types.ts'
 import { Mark } from '../components/mark.tsx'
 import { type SignedOutReason, useSession } from '../session.tsx'
-import type { Root } from '../wire.ts'
 import styles from './sign-in.module.css'
 
 interface Notice {

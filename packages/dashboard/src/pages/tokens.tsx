@@ -1,6 +1,7 @@
 import { CheckIcon, CopyIcon } from '@primer/octicons-react'
 import { Banner, Button, Checkbox, FormControl, Select, TextInput } from '@primer/react'
 import { type FormEvent, useState } from 'react'
+import type { NewToken, Organization, Token, TokenRequest } from '../api-types.ts'
 import { announce } from '../components/announcements.tsx'
 import { AuditLog } from '../components/audit-log.tsx'
 import { Box } from '../components/box.tsx'
@@ -19,7 +20,6 @@ import { useFilters } from '../routes.ts'
 import { useSession, useSignedIn } from '../session.tsx'
 import { useAction } from '../use-action.ts'
 import { useResource } from '../use-resource.ts'
-import type { NewToken, Organization, Token, TokenRequest } from '../wire.ts'
 
 const EVERY_MS = 15_000
 

@@ -1,5 +1,6 @@
 import { Banner, Button } from '@primer/react'
 import { useState } from 'react'
+import type { Webhook, WebhookChange } from '../api-types.ts'
 import { announce } from '../components/announcements.tsx'
 import { ConfirmedAction } from '../components/confirmed-action.tsx'
 import { Loading } from '../components/loading.tsx'
@@ -14,7 +15,6 @@ import { useSignedIn } from '../session.tsx'
 import { useAction } from '../use-action.ts'
 import { useDraft } from '../use-draft.ts'
 import { useResource } from '../use-resource.ts'
-import type { Webhook, WebhookChange } from '../wire.ts'
 
 const POLL_INTERVAL_MS = 10_000
 

@@ -2,6 +2,7 @@ import { pathsOf } from '@godwit/contract/client/paths'
 import { PlusIcon, WebhookIcon } from '@primer/octicons-react'
 import { Button, Label } from '@primer/react'
 import { Blankslate } from '@primer/react/experimental'
+import type { Webhook } from '../api-types.ts'
 import { Box } from '../components/box.tsx'
 import { CopyCurl, curl } from '../components/copy-curl.tsx'
 import { LoadingRows } from '../components/loading.tsx'
@@ -13,7 +14,6 @@ import { isAll } from '../components/webhook-form.tsx'
 import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
-import type { Webhook } from '../wire.ts'
 
 const EVERY_MS = 10_000
 

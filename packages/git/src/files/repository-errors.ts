@@ -19,12 +19,12 @@ export class Damaged extends UnreadableRepository {
   override name = 'Damaged'
 }
 
-/** A repack or a push moved files while they were read: the caller reads again. Not thrown outside `sources/directory`. */
+/** A repack or a push moved files while they were read: the caller reads again. Never leaves this package. */
 export class ChangedDuringRead extends Error {
   override name = 'ChangedDuringRead'
 }
 
-/** Godwit's own reader does not support these files: the caller runs git instead. Not thrown outside `sources/directory`. */
+/** Godwit's own reader does not support these files: the caller runs git instead. `examine` and snapshots never throw it. */
 export class NeedsGit extends Error {
   override name = 'NeedsGit'
 }

@@ -47,7 +47,7 @@ export async function serveFetch(
   return git.start(['upload-pack', '--strict', '--stateless-rpc', ...part, served.dir], {
     protocolVersion,
     signal,
-    // Clients may be slow; `http/routes/clones` disconnects those that stop reading.
+    // Clients may be slow; the server disconnects those that stop reading.
     timeoutMs: LONG_TIMEOUT_MS,
     firstByteTimeoutMs: FIRST_BYTE_TIMEOUT_MS,
     isLowPriority: true,

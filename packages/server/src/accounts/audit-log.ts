@@ -1,4 +1,4 @@
-import type { AuditAction } from '@godwit/lib/audit-actions'
+import type { AuditAction } from '@godwit/contract/schemas/audit-actions'
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { type Account, nameKey, type Viewer } from './account.ts'

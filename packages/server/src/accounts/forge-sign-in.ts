@@ -42,8 +42,8 @@ interface ForgeSignInDependencies {
 export interface ForgeSignIn {
   /**
    * Returns whether the forge accepts a token; the result may be a minute old. Stores an accepted token, and creates the account
-   * of its owner. Rejects with SignInUnavailable, or with ForgeTokenRefused. If `mayCheckNew` is false, a token that the forge has never accepted is
-   * rejected without a request, so that guessing tokens does not load the forge.
+   * of its owner. Rejects with SignInUnavailable, or with ForgeTokenRefused. If `mayCheckNew` is false, a token that the forge has never
+   * accepted is rejected without a request, so that guessing tokens does not load the forge.
    */
   checkToken(token: string, options: { mayCheckNew: boolean }): Promise<boolean>
 }

@@ -33,6 +33,10 @@ interface LeaseRequest {
   maxTtlMs?: number
 }
 
+/**
+ * Another process has the lease on a named piece of work: it could not be acquired, or it expired and was taken over. The lease of a
+ * job is a column of its queue, and losing it is `LeaseLost` of `queue/queue.ts`.
+ */
 export class LeaseTaken extends Error {
   override name = 'LeaseTaken'
   constructor(lease: Pick<Lease, 'name'>) {

@@ -35,7 +35,7 @@ import {
 import { recordDamaged } from '../migrations/segment-check-store.ts'
 import { markSegmentsUsed } from '../migrations/segment-store.ts'
 import { type Handler, type Handlers, RetryLater, type Run } from '../queue/queue.ts'
-import { deleteFailedChecks, recordCheck } from '../repositories/check-store.ts'
+import { deleteFailedChecks, recordCheck } from '../repositories/repository-check-store.ts'
 import { fullNameOf } from '../repositories/repository-metadata.ts'
 import { type BeginDependencies, beginExport, refreshExportPermissions } from './begin-export.ts'
 import { isClaimed, retryDuringOutage, StoreNotOwned, storeOwnerGuard } from './blob-store-owner.ts'

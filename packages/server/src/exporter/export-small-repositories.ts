@@ -15,7 +15,7 @@ import {
 import { recordExported, recordProgress } from '../migrations/outcome-store.ts'
 import { findSegments, fingerprintsOf, insertSegments } from '../migrations/segment-store.ts'
 import type { Job, Queue, Run } from '../queue/queue.ts'
-import { deleteFailedChecks } from '../repositories/check-store.ts'
+import { deleteFailedChecks } from '../repositories/repository-check-store.ts'
 import { fullNameOf, type RepositoryMetadata } from '../repositories/repository-metadata.ts'
 import type { MadeSegment, SegmentMaker } from './make-segment.ts'
 

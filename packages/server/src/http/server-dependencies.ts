@@ -14,7 +14,6 @@ import type {
   ConcurrencyLimit,
 } from './middleware/concurrency-limit.ts'
 import type { RateLimit, RateLimitOptions } from './middleware/rate-limit.ts'
-import type { MigrationResponses } from './rendering/migration-responses.ts'
 import type { Rendering } from './rendering/rendering.ts'
 
 /** The dependencies and options of several routes. */
@@ -65,5 +64,4 @@ export interface ApiDependencies extends ServerDependencies {
   /** Limits concurrent starts of migrations and forecasts, because both examine repositories. */
   startLimit: ConcurrencyLimit
   largeResponseLimit: ConcurrencyLimit
-  migrationResponses: MigrationResponses
 }

@@ -23,7 +23,7 @@ import { watchMethods } from './middleware/unsupported-methods.ts'
 import { describeApi } from './openapi/describe-api.ts'
 import { type DashboardDependencies, dashboard } from './pages/dashboard.ts'
 import { addHtmlPageRoutes, collectFirstSegments } from './pages/html-pages.ts'
-import { migrationResponses } from './rendering/migration-responses.ts'
+import { type MigrationDependencies, migrationResponses } from './rendering/migration-responses.ts'
 import { addAdminRoutes } from './routes/admin/admin.ts'
 import { addAuditRoutes } from './routes/audit/audit.ts'
 import { addCloneRoutes } from './routes/clones/clones.ts'
@@ -96,21 +96,21 @@ export interface ServerOptions
   oidc: OidcClient | undefined
 }
 
-/** The parts of the API routes. */
-interface OperationDependencies extends ApiDependencies {
+/** The dependencies of the API routes. */
+interface OperationDependencies extends ApiDependencies, MigrationDependencies {
   sourceReader: SourceReader
   streams: ProgressStreams
 }
 
 /** Creates the server with all of its routes. */
-export function createServer(parts: ServerOptions): FastifyInstance {
-  const { documentation } = parts.rendering.addresses
-  const admission = createAdmission(parts.requestLimits, documentation)
+export function createServer(options: ServerOptions): FastifyInstance {
+  const { documentation } = options.rendering.addresses
+  const admission = createAdmission(options.requestLimits, documentation)
   const malformed = malformedRequestHandler(documentation)
-  const onError = errorHandler(documentation, parts.log)
-  const { cors, setApiHeaders, addPreflightRoute } = apiHeaders(parts.mediaType.vendor)
+  const onError = errorHandler(documentation, options.log)
+  const { cors, setApiHeaders, addPreflightRoute } = apiHeaders(options.mediaType.vendor)
   const app = Fastify({
-    ...fastifyOptions(parts.trustedProxies),
+    ...fastifyOptions(options.trustedProxies),
     serverFactory: admission.server,
     clientErrorHandler: malformed.clientErrorHandler,
     // Called if the path cannot be decoded: it matches no route.
@@ -123,17 +123,17 @@ export function createServer(parts: ServerOptions): FastifyInstance {
       }
     },
   })
-  const forwarding = watchForwarding(parts.log, parts.now)
-  const limit = createRateLimit(parts.rateLimit, parts.now)
-  const cloneSlots = cloneLimit(parts.cloneSlots)
+  const forwarding = watchForwarding(options.log, options.now)
+  const limit = createRateLimit(options.rateLimit, options.now)
+  const cloneSlots = cloneLimit(options.cloneSlots)
   const startLimit = concurrencyLimit(HEAVY_REQUESTS)
   const largeResponseLimit = concurrencyLimit(HEAVY_REQUESTS)
-  const sourceReader = createSourceReader(parts)
-  const streams = new ProgressStreams(parts)
+  const sourceReader = createSourceReader(options)
+  const streams = new ProgressStreams(options)
   app.addHook('preClose', async () => streams.stop())
 
   malformed.watch(app.server)
-  if (parts.trustedProxies.length > 0) app.addHook('onRequest', removeForwardedPorts)
+  if (options.trustedProxies.length > 0) app.addHook('onRequest', removeForwardedPorts)
   app.decorateRequest('viewer', null)
   app.decorateRequest('scope', null)
   // Responses are never filtered by their schema.
@@ -147,59 +147,59 @@ export function createServer(parts: ServerOptions): FastifyInstance {
     reply.header('allow', methods.join(', '))
     throw httpErrors.methodNotAllowed()
   })
-  describeApi(app, parts)
-  if (parts.reserve) repeatWithReserve(app, parts.reserve.withReserve)
+  describeApi(app, options)
+  if (options.reserve) repeatWithReserve(app, options.reserve.withReserve)
   const firstSegments = collectFirstSegments(app)
   const readBody = bodyReader(
     admission,
-    Math.min(parts.requestLimits.clientTimeoutMs, MAX_STALL_MS),
+    Math.min(options.requestLimits.clientTimeoutMs, MAX_STALL_MS),
   )
   readJsonBodies(app, readBody)
-  const dependencyProbes = createDependencyProbes(parts)
+  const dependencyProbes = createDependencyProbes(options)
   const metrics = addMetrics(app, {
-    ...parts,
+    ...options,
     dependencyProbes,
     cloneSlots,
     rejectedCount: admission.rejectedCount,
     untrustedCount: forwarding.untrustedCount,
   })
-  app.addHook('onResponse', requestLog(parts.log))
+  app.addHook('onResponse', requestLog(options.log))
   app.addHook('onResponse', metrics.onResponse)
   serviceRoutes.addHealthRoutes(app, dependencyProbes)
-  serviceRoutes.addMetaRoutes(app, parts)
-  addProxyProbeRoute(app, parts)
-  addArchiveDownloadRoute(app, { ...parts, cors, admission, downloads: metrics.downloads })
-  dashboard(app, parts)
+  serviceRoutes.addMetaRoutes(app, options)
+  addProxyProbeRoute(app, options)
+  addArchiveDownloadRoute(app, { ...options, cors, admission, downloads: metrics.downloads })
+  dashboard(app, options)
   addHtmlPageRoutes(app, { setApiHeaders, firstSegments })
   addPreflightRoute(app)
-  const cookies = authentication.sessionCookies(parts.rendering.addresses.api)
-  const logins = authentication.failedLogins(parts)
+  const cookies = authentication.sessionCookies(options.rendering.addresses.api)
+  const logins = authentication.failedLogins(options)
   const guards = { setApiHeaders, limit, forwarding, logins, cookies }
-  addSessionRoutes(app, { ...parts, ...guards })
-  if (parts.oidc) addOidcRoutes(app, parts.oidc, { ...parts, ...guards })
+  addSessionRoutes(app, { ...options, ...guards })
+  if (options.oidc) addOidcRoutes(app, options.oidc, { ...options, ...guards })
   addCloneRoutes(app, {
-    ...parts,
+    ...options,
     ...guards,
-    source: parts.cloneSlots.max > 0 ? parts.source : undefined,
+    source: options.cloneSlots.max > 0 ? options.source : undefined,
     outcomes: metrics.clones,
     slots: cloneSlots,
     admission,
     readBody,
-    tokens: parts.cloneTokens,
+    tokens: options.cloneTokens,
   })
   // Some clients add `/api/v3` to every path unless the host is github.com.
   for (const prefix of ['', '/api/v3']) {
-    const addresses = parts.rendering.addresses.under(prefix)
-    const rendering = { ...parts.rendering, addresses }
+    const addresses = options.rendering.addresses.under(prefix)
+    const rendering = { ...options.rendering, addresses }
     const apiDependencies = {
-      ...parts,
+      ...options,
       startLimit,
       largeResponseLimit,
       sourceReader,
       rendering,
       admission,
       streams,
-      migrationResponses: migrationResponses({ ...parts, rendering, largeResponseLimit }),
+      migrationResponses: migrationResponses({ ...options, rendering, largeResponseLimit }),
     }
     app.register(async (api) => addOperations(api, apiDependencies, guards), { prefix })
   }

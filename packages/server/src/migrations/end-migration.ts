@@ -1,4 +1,4 @@
-import { describeMissing, isPartial } from '@godwit/lib/describe-outcome'
+import { describeMissing, isPartial } from '@godwit/contract/schemas/describe-outcome'
 import { formatCount } from '@godwit/lib/quantities'
 import { InvalidRequest } from '@godwit/lib/request-errors'
 import { waitAtMost } from '@godwit/lib/timers'

@@ -81,8 +81,8 @@ export async function recordExported(
     finished_at: each.finishedAt,
   }))
   const remaining = await putEnds(tx, migrationId, rows, { reused, bytes })
-  for (const [name, group] of Object.entries(Object.groupBy(exported, talliedAs)))
-    await countOutcome(tx, `repositories ${name as ReturnType<typeof talliedAs>}`, {
+  for (const [name, group] of Object.entries(Object.groupBy(exported, outcomeOf)))
+    await countOutcome(tx, `repositories ${name as ReturnType<typeof outcomeOf>}`, {
       now,
       bytes: group.reduce((sum, each) => sum + each.bytes, 0),
       count: group.length,
@@ -90,7 +90,7 @@ export async function recordExported(
   return remaining
 }
 
-const talliedAs = ({ reused }: Exported) => (reused ? 'reused' : 'exported')
+const outcomeOf = ({ reused }: Exported) => (reused ? 'reused' : 'exported')
 
 /** Marks skipped repositories as failed. Called when the migration fails because nothing is left to export. */
 export async function failSkipped(tx: Db, migrationId: number): Promise<void> {

@@ -1,4 +1,4 @@
-import { isPartial } from '@godwit/lib/describe-outcome'
+import { isPartial } from '@godwit/contract/schemas/describe-outcome'
 import { describeLosses } from '@godwit/lib/findings'
 import { summarizeNames } from '@godwit/lib/names'
 import { formatBytes, formatCount, formatDuration } from '@godwit/lib/quantities'
@@ -65,7 +65,7 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>) {
 function progressOfOne(
   { segmentKey, outcome, bytesExpected, ...rest }: RepositoryOutcome,
   records: RecordsProgress | null,
-  cataloguedBytes: number,
+  indexedBytes: number,
 ) {
   const startedAt = records?.startedAt ?? rest.startedAt
   const state: RepositoryState = outcome ?? (startedAt === null ? 'waiting' : 'exporting')
@@ -78,7 +78,7 @@ function progressOfOne(
     /** Null if records are not exported, or not begun. */
     records,
     /** Until the repository is examined, its size in the repository index. */
-    bytesExpected: bytesExpected ?? cataloguedBytes,
+    bytesExpected: bytesExpected ?? indexedBytes,
   }
 }
 

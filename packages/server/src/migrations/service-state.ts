@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import { DEAD_AFTER_MS, listProcesses } from '../queue/process-store.ts'
 import type { Queue } from '../queue/queue.ts'
-import { readChecks } from '../repositories/check-store.ts'
+import { readChecks } from '../repositories/repository-check-store.ts'
 import { countArchives } from './archive-store.ts'
 import { countAllHeldLocks, newestLocks } from './lock-store.ts'
 import type { ShownState } from './migration.ts'

@@ -94,8 +94,8 @@ interface CoveredSteps {
   /** What the archive takes at least, for the quota. */
   minBytes?: number
   /**
-   * Called with the names that are no longer covered, before anything is written. Returns earlier metadata of those that the migration lists
-   * as skipped, so that its owner sees that they are not in the archive. That of others is ignored.
+   * Called with the names that are no longer covered, before anything is written. Returns earlier metadata of those that the migration
+   * lists as skipped, so that its owner sees that they are not in the archive. That of others is ignored.
    */
   onUncovered(uncovered: readonly string[]): Promise<readonly RepositoryMetadata[]>
 }

@@ -15,8 +15,9 @@ export interface ProgressStream {
 const FORGE_CHECK_TTL_MS = 60 * 60_000
 
 /**
- * Returns the streams that may continue: the token is valid, the session has not ended, and the migration belongs to its account or to an organization.
- * The account must be an owner of that organization, or a site admin. These are the rules that were applied when each was opened.
+ * Returns the streams that may continue: the token is valid, the session has not ended, and the migration belongs to its account or to an
+ * organization. The account must be an owner of that organization, or a site admin. These are the rules that were applied when each was
+ * opened.
  */
 export async function findPermittedStreams<S extends ProgressStream>(
   db: Db,

@@ -114,7 +114,10 @@ export class RetryLater extends Error {
   }
 }
 
-/** Another worker has taken over the job; this run must write nothing. */
+/**
+ * Another worker has taken over the job; this run must write nothing, and it ends without counting a failure. Leases that work inside a
+ * job acquires by name are those of `db/lease-store.ts`; when one is held elsewhere, the error is `LeaseTaken`.
+ */
 export class LeaseLost extends Error {
   override name = 'LeaseLost'
   constructor(job: Job) {

@@ -12,7 +12,7 @@ import {
   type RepositoryFilter,
   type RepositoryOrder,
 } from './administered-repositories.ts'
-import { recordCheck } from './check-store.ts'
+import { recordCheck } from './repository-check-store.ts'
 import { fullNameOf, metadataOfUnreadable } from './repository-metadata.ts'
 import { countPublic, markMissing, putRepository } from './repository-store.ts'
 

@@ -201,7 +201,7 @@ export async function collaboratorsOf(
   )
 }
 
-export const isAtLeast = (permission: Permission, required: Permission): boolean =>
+export const includesPermission = (permission: Permission, required: Permission): boolean =>
   PERMISSIONS.indexOf(permission) >= PERMISSIONS.indexOf(required)
 
 async function listedFor(

@@ -2,7 +2,7 @@ import { HostRequestFailed, HostUnavailable } from '@godwit/hosts/host-errors'
 
 /** Permissions are unknown because the forge does not respond. The request may succeed later. */
 export class PermissionsUnavailable extends Error {
-  override name = 'RightsUnavailable'
+  override name = 'PermissionsUnavailable'
   /** Epoch milliseconds. */
   readonly retryAt: number
 

@@ -1,7 +1,7 @@
 /**
  * The tables of both engines, in the order in which they are created, with the SQL of each column; `id` is a key that is never used
- * twice. The types of `packages/server/src/db/database.ts` follow from this. Flags are 0 or 1, times are epoch milliseconds, structured values are JSON
- * text. A column may be omitted from an insert if it is nullable, an `id` or has a default.
+ * twice. The types of `packages/server/src/db/database.ts` follow from this. Flags are 0 or 1, times are epoch milliseconds, structured
+ * values are JSON text. A column may be omitted from an insert if it is nullable, an `id` or has a default.
  */
 export const initialTables = {
   /** People and organizations. */

@@ -13,7 +13,7 @@ import { connectForge } from '../../../hosts/src/forge/connect-forge.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
 import { syncAllRepositories } from '../repositories/sync.ts'
-import { openForgeSignIn, openPermissions, withForge } from './open-forge.ts'
+import { openForgeSignIn, openPermissions, withForge } from './open-configured-forge.ts'
 
 interface PermissionsTarget {
   start(): Promise<Target & { stop(): Promise<void> }>

@@ -16,7 +16,7 @@ import { TIMEOUT_MS } from '../../../../test/support/wait-until.ts'
 import { ensureAccount, listAccounts, upsertAccount } from '../accounts/account-store.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { addToken, findViewerByTokenId, listTokens } from '../accounts/token-store.ts'
-import { openForgeSignIn } from './open-forge.ts'
+import { openForgeSignIn } from './open-configured-forge.ts'
 
 const MINUTE = 60_000
 const ANN = 'a1'.repeat(20)

@@ -24,7 +24,7 @@ import { syncAllRepositories } from '../repositories/sync.ts'
 import { createSchedule } from '../schedules/change-schedule.ts'
 import { runDue } from '../schedules/run-schedule.ts'
 import { findSchedule } from '../schedules/schedule-store.ts'
-import { openForgeSignIn, openPermissions, withForge } from './open-forge.ts'
+import { openForgeSignIn, openPermissions, withForge } from './open-configured-forge.ts'
 
 const MINUTE = 60_000
 const BOB = 'b2'.repeat(20)
@@ -295,7 +295,9 @@ onEachEngine('permissions of the forge', (engine, testOnSqlite) => {
     forge.faultFor = () => UNAVAILABLE
     advanceClock(2 * MINUTE)
     const stored = permissionsRefresher.refresh(bob, RECENT_IF_AVAILABLE)
-    await assert.rejects(permissionsRefresher.refresh(bob, FRESH), { name: 'RightsUnavailable' })
+    await assert.rejects(permissionsRefresher.refresh(bob, FRESH), {
+      name: 'PermissionsUnavailable',
+    })
     assert.equal(await stored, undefined)
   })
 
@@ -353,7 +355,7 @@ onEachEngine('permissions of the forge', (engine, testOnSqlite) => {
     const { id } = (await start(BOB)).body
     forge.faultFor = () => ({ response: PROXY_NOT_FOUND })
     advanceClock(MINUTE)
-    await assert.rejects(run(), { name: 'RightsUnavailable' })
+    await assert.rejects(run(), { name: 'PermissionsUnavailable' })
     let passing = 1
     forge.faultFor = () => (passing-- > 0 ? { response: NOT_FOUND } : undefined)
     advanceClock(MINUTE)

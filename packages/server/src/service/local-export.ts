@@ -15,8 +15,8 @@ import {
   scratchOf,
   sourcePathsOf,
 } from './data-paths.ts'
+import { type ForgeSettings, openConfiguredForge, withForge } from './open-configured-forge.ts'
 import { type DatabaseSettings, openDatabase } from './open-database.ts'
-import { type ForgeSettings, openForge, withForge } from './open-forge.ts'
 
 export type LocalExport = Awaited<ReturnType<typeof openLocalExport>>
 
@@ -72,7 +72,7 @@ export async function openLocalExport(
   })
   resources.defer(() => segments.stop())
   const log = { warn: (_: object, message: string) => warn(message) }
-  const forge = await openForge(settings, { db, now, log })
+  const forge = await openConfiguredForge(settings, { db, now, log })
   const source = withForge(openSource(paths), forge, { db, now, log })
 
   const opened = resources.move()

@@ -29,8 +29,13 @@ import {
   type SourceSettings,
 } from './data-paths.ts'
 import type { Log } from './log.ts'
+import {
+  type ForgeSettings,
+  openConfiguredForge,
+  openPermissions,
+  withForge,
+} from './open-configured-forge.ts'
 import { type DatabaseSettings, openDatabase, requireWritableDirectory } from './open-database.ts'
-import { type ForgeSettings, openForge, openPermissions, withForge } from './open-forge.ts'
 import { startRepositorySync } from './repository-sync.ts'
 
 export interface ProcessSettings
@@ -89,7 +94,7 @@ export async function openProcessDependencies(
   if (repositories !== undefined) await requireGit(paths.git)
   const onBlobError = countBlobErrors(db, log, stack)
   const now = Date.now
-  const forge = await openForge(settings, { db, now, log })
+  const forge = await openConfiguredForge(settings, { db, now, log })
   const source =
     repositories === undefined ? undefined : withForge(openSource(paths), forge, { db, now, log })
   const shared = {
@@ -142,8 +147,8 @@ const INTERVAL_MS = 1000
 const MAX_IDLE_CPU_MS = 50
 
 /**
- * Compacts the heap once, in the first idle second after the process has started and the repository index is read. An idle service then uses
- * about 110 MB instead of 126 MB. It blocks for 150 ms.
+ * Compacts the heap once, in the first idle second after the process has started and the repository index is read. An idle service then
+ * uses about 110 MB instead of 126 MB. It blocks for 150 ms.
  */
 export function releaseMemoryOnce(
   dependencies: ProcessDependencies,

@@ -20,7 +20,7 @@ import { retryWhileDatabaseIsDown } from './database-errors.ts'
 import { startHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
 import type { OidcClientSettings, OidcDependencies } from './oidc-client.ts'
-import { isReadableByAll, openForgeSignIn } from './open-forge.ts'
+import { isReadableByAll, openForgeSignIn } from './open-configured-forge.ts'
 import {
   openProcessDependencies,
   type ProcessDependencies,

@@ -61,7 +61,7 @@ export class ProjectRecords {
   readonly people: People
   readonly repository: string
   /** The records of the current relation, and the paths of the uploads that they add. */
-  #pending: [kind: RecordKind, key: number, fact: { createdAt?: string }][] = []
+  #pending: [kind: RecordKind, key: number, record: { createdAt?: string }][] = []
   #pendingUploads: string[] = []
   readonly labels = new Map<string, Label>()
   readonly milestones = new Map<string, Milestone>()

@@ -261,8 +261,8 @@ export function* commitNotes(project: Project) {
     project.report.addLoss('commit_comment_positions', path === null ? 0 : 1)
     project.report.addLoss('commit_comment_reactions', reactions.length)
     const body = where + project.text(comment.body)
-    const parts = { thread: `commit comment ${id}`, author, body, createdAt }
-    const note = noteRecord(project, 'Commit', parts)
+    const text = { thread: `commit comment ${id}`, author, body, createdAt }
+    const note = noteRecord(project, 'Commit', text)
     yield { ...note, award_emoji: undefined, commit_id: commit }
   }
 }

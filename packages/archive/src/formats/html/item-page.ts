@@ -132,13 +132,13 @@ function timelineHtml(context: ItemContext, shown: Conversation, threads: readon
   })
   const entries = [
     ...shown.comments.map(({ id, author, createdAt: at, ...writing }) => {
-      const parts = { id: `issuecomment-${id}`, author, at, verb: 'commented', writing }
-      return { at, html: commentHtml(context, parts) }
+      const comment = { id: `issuecomment-${id}`, author, at, verb: 'commented', writing }
+      return { at, html: commentHtml(context, comment) }
     }),
     ...shown.events.map((event) => ({ at: event.createdAt, html: eventHtml(context, event) })),
     ...shown.reviews.map(({ id, author, state, submittedAt, createdAt, ...writing }) => {
       const at = submittedAt ?? createdAt
-      const parts = {
+      const comment = {
         id: `pullrequestreview-${id}`,
         author,
         at,
@@ -146,7 +146,7 @@ function timelineHtml(context: ItemContext, shown: Conversation, threads: readon
         writing,
       }
       const review = { className: state, threads: threadsByReview.get(id) ?? [] }
-      return { at, html: commentHtml(context, { ...parts, ...review }) }
+      return { at, html: commentHtml(context, { ...comment, ...review }) }
     }),
     ...(threadsByReview.get(undefined) ?? []).map((thread) => ({
       at: thread.comments[0]!.createdAt,

@@ -5,7 +5,7 @@ import {
   forgeLocation,
   isReadableByAll,
   TOKEN_FILE_READABLE_BY_ALL,
-} from '@godwit/server/service/open-forge'
+} from '@godwit/server/service/open-configured-forge'
 import type { ServiceConfig } from '../service-settings.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 

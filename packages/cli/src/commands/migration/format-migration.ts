@@ -1,5 +1,5 @@
 import * as responses from '@godwit/contract/client/responses'
-import { isPartial } from '@godwit/lib/describe-outcome'
+import { isPartial } from '@godwit/contract/schemas/describe-outcome'
 import { formatBytes, formatDuration, formatKib } from '@godwit/lib/quantities'
 import { escapeForTerminal, oneLine } from '@godwit/lib/terminal-text'
 import { formatTime } from '../print.ts'

@@ -1,5 +1,5 @@
 import type { RepositoryProgressResponse, SummaryResponse } from '@godwit/contract/client/responses'
-import { describeMissing, isPartial } from '@godwit/lib/describe-outcome'
+import { describeMissing, isPartial } from '@godwit/contract/schemas/describe-outcome'
 import { escapeForTerminal, oneLine } from '@godwit/lib/terminal-text'
 import { EXIT, UserError } from '@godwit/lib/user-error'
 import type { ClientContext } from '../client-command.ts'

@@ -8,8 +8,8 @@ import { moveIntoPlace, writeFileAtomically } from '../atomic-file.ts'
 /**
  * A download that a later run can resume: `FILE.part` holds the bytes and `FILE.part.etag` the ETag of the archive, empty
  * if it has none. The ETag is written before the first byte, and a new ETag starts a new file, so bytes of two archives
- * never mix; a `.part` file without an ETag file belongs to another program. Bytes are written at their positions, so two runs at the same time
- * write the same file.
+ * never mix; a `.part` file without an ETag file belongs to another program. Bytes are written at their positions, so two runs at the same
+ * time write the same file.
  */
 export class ResumableFile implements DownloadTarget, AsyncDisposable {
   /** The path of `FILE.part`. */

@@ -4,7 +4,7 @@ import type {
   TotalsResponse,
 } from '@godwit/contract/client/responses'
 import type { MigrationUpdate } from '@godwit/contract/client/watch-migration'
-import { describeMissing, isPartial, shortReason } from '@godwit/lib/describe-outcome'
+import { describeMissing, isPartial, shortReason } from '@godwit/contract/schemas/describe-outcome'
 import { formatBytes, formatDuration } from '@godwit/lib/quantities'
 import { escapeForTerminal, oneLine } from '@godwit/lib/terminal-text'
 import { UserError } from '@godwit/lib/user-error'

@@ -21,7 +21,9 @@ const METADATA_VERSION = 3
 /** Longer than a tick of the clock from which file systems take timestamps. */
 const CLOCK_TICK_MS = 20
 
-/** The maximum number of files and directories in a change token. In that of an export, up to 256 of them are directories of loose objects. */
+/**
+ * The maximum number of files and directories in a change token. In that of an export, up to 256 of them are directories of loose objects.
+ */
 const MAX_LISTED = 800
 /** The maximum number of characters of the list, because the change tokens of all repositories are in memory during a sync. */
 const MAX_LIST_LENGTH = 12_000
@@ -30,8 +32,8 @@ const LISTABLE = /^[^\s:~]+$/
 /**
  * Returns a string without spaces that changes with every push, edit, repack or gc of the repository. Directories of
  * loose objects are left out: a push also changes a ref, so only the size can be out of date, by objects without a ref. Needs only lstat
- * and readdir calls. A file that was just written can be written again without a new timestamp, so this waits until the clock has ticked. After
- * the digest, it lists the files and directories that exist besides WATCHED, so that `isCurrent` need not look for them.
+ * and readdir calls. A file that was just written can be written again without a new timestamp, so this waits until the clock has ticked.
+ * After the digest, it lists the files and directories that exist besides WATCHED, so that `isCurrent` need not look for them.
  */
 export async function changeTokenOf(dir: string): Promise<string> {
   let read = await readWatched(dir)
@@ -96,8 +98,9 @@ const isMutable = (dir: string, file: FileStats): boolean =>
   file.stats.isDirectory()
 
 /**
- * Whether the repository still has this change token. Blocks for one lstat call for each file and directory, at most 2 ms if they are in the
- * kernel's cache: nothing was created or removed in directories whose times are the same. Returns false for a change token without a list.
+ * Whether the repository still has this change token. Blocks for one lstat call for each file and directory, at most 2 ms if they are in
+ * the kernel's cache: nothing was created or removed in directories whose times are the same. Returns false for a change token without a
+ * list.
  */
 export function isCurrent(dir: string, changeToken: string): boolean {
   const [digest, ...names] = changeToken.replaceAll('~', ':objects/').split(':')

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AuditAction } from '@godwit/lib/audit-actions'
+import type { AuditAction } from '@godwit/contract/schemas/audit-actions'
 import { NotFound } from '@godwit/lib/request-errors'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'

@@ -36,8 +36,6 @@ export const tokenOfOrganization = () =>
     403,
     'Resource not accessible by personal access token: it is limited to one organization.',
   )
-export const typeNotCombinable = () =>
-  new HttpError(422, 'If you specify visibility or affiliation, you cannot specify type.')
 export const unparsableBody = () => new HttpError(400, 'Problems parsing JSON')
 export const previewMissing = () =>
   new HttpError(
@@ -47,11 +45,6 @@ export const previewMissing = () =>
   )
 export const invalidLink = () =>
   new HttpError(403, 'This link is not valid or has expired. Request the archive again.')
-export const accessRevoked = (names: readonly string[]) =>
-  new HttpError(
-    403,
-    `You may no longer read these repositories in the archive: ${names.join(', ')}. Start a migration without them.`,
-  )
 /** 410, because the damage is permanent. */
 export const archiveDamaged = (names: readonly string[]) =>
   new HttpError(
@@ -62,8 +55,6 @@ export const rateLimited = ({ id }: Account) =>
   new HttpError(403, `API rate limit exceeded for user ID ${id}.`)
 /** The words of GitHub Enterprise Server, which clients look for. */
 export const rateLimitDisabled = () => new HttpError(404, 'Rate limiting is not enabled.')
-export const pushAccessMissing = () =>
-  new HttpError(403, 'Must have push access to view repository collaborators.')
 export const tooManyRequests = () =>
   new HttpError(
     429,

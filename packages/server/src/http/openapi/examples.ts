@@ -70,7 +70,7 @@ const atlas: RepositoryMetadata = {
   template: null,
 }
 
-const catalogued = {
+const indexed = {
   id: atlas.id,
   owner: alice,
   name: atlas.name,
@@ -383,9 +383,9 @@ function exampleValues(rendering: Rendering) {
     'own-repositories': [repositoryRenderers.extendedRepositoryJson(atlas, addresses)],
     'full-repository': repositoryRenderers.fullRepositoryJson(atlas, { problem: null }, addresses),
     branches: [
-      repositoryRenderers.branchJson(catalogued, { name: 'main', commit: COMMIT }, addresses),
+      repositoryRenderers.branchJson(indexed, { name: 'main', commit: COMMIT }, addresses),
     ],
-    tags: [repositoryRenderers.tagJson(catalogued, { name: 'v1.0.0', commit: COMMIT }, addresses)],
+    tags: [repositoryRenderers.tagJson(indexed, { name: 'v1.0.0', commit: COMMIT }, addresses)],
     topics: { names: atlas.topics },
     languages: { TypeScript: 48212, CSS: 2109 },
     collaborators: [repositoryRenderers.collaboratorJson(collaborator, addresses)],
@@ -393,7 +393,7 @@ function exampleValues(rendering: Rendering) {
       collaborator,
       addresses,
     ),
-    'license-content': repositoryRenderers.licenseContentJson(catalogued, licenseFile, addresses),
+    'license-content': repositoryRenderers.licenseContentJson(indexed, licenseFile, addresses),
     licenses: [licenseJson('MIT', addresses)],
     'license-text': licenseTextJson('MIT', LICENSE_TEXT, addresses),
     versions: API_VERSIONS,

@@ -1,6 +1,6 @@
+import { archiveName } from '@godwit/contract/schemas/archive-name'
 import { type StartFlag, type StartFlags, startFlags } from '@godwit/contract/schemas/migration'
 import type * as wire from '@godwit/contract/schemas/types'
-import { archiveName } from '@godwit/lib/archive-name'
 import type { components } from '@octokit/openapi-types'
 import type { Account } from '../../accounts/account.ts'
 import type { HeldLock } from '../../migrations/lock-store.ts'

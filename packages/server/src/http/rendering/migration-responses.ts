@@ -38,7 +38,12 @@ interface MigrationOptions {
   isBrief: boolean
 }
 
-export type MigrationResponses = ReturnType<typeof migrationResponses>
+type MigrationResponses = ReturnType<typeof migrationResponses>
+
+/** What routes of migrations need beside the dependencies of all API routes. */
+export interface MigrationDependencies {
+  migrationResponses: MigrationResponses
+}
 
 /**
  * Returns functions that render migrations and repositories for the caller and send them. A response with an ETag is rendered only if the

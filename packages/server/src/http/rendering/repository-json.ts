@@ -4,7 +4,7 @@ import { memoize } from '@godwit/lib/memoize'
 import type { components } from '@octokit/openapi-types'
 import type { Account } from '../../accounts/account.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
-import { isAtLeast, type ListedCollaborator } from '../../repositories/permission-store.ts'
+import { includesPermission, type ListedCollaborator } from '../../repositories/permission-store.ts'
 import { fullNameOf, type RepositoryMetadata } from '../../repositories/repository-metadata.ts'
 import type { IndexedRepository } from '../../repositories/repository-store.ts'
 import { tokenPlaceholder } from '../credentials/clone-tokens.ts'
@@ -214,7 +214,10 @@ export function fullRepositoryJson(
   } satisfies Schemas['full-repository'] & wire.FullRepository
 }
 
-/** `receive.denyDeletes` and `receive.denyNonFastForwards` apply to all branches, but only the default branch is shown as protected, as in an archive. */
+/**
+ * `receive.denyDeletes` and `receive.denyNonFastForwards` apply to all branches, but only the default branch is shown as protected, as in
+ * an archive.
+ */
 export const isProtected = ({ metadata }: Entry, branch: string): boolean =>
   (metadata.denies?.length ?? 0) > 0 && branch === metadata.defaultBranch
 
@@ -274,7 +277,7 @@ const OLD_PERMISSIONS = {
 } as const
 
 function accountPermissionsJson(role: Permission | 'none') {
-  const may = (required: Permission) => role !== 'none' && isAtLeast(role, required)
+  const may = (required: Permission) => role !== 'none' && includesPermission(role, required)
   return {
     admin: may('admin'),
     maintain: may('maintain'),

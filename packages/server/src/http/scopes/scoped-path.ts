@@ -30,10 +30,10 @@ export interface ScopedPath {
   previewOptions(route: RouteOptions): RouteOptions
 }
 
-/** Adds routes under a path. `Parts` are those that only these routes need. */
-export type AddScopedRoutes<Parts = unknown> = (
+/** Adds routes under a path. `Extra` are dependencies that only these routes need. */
+export type AddScopedRoutes<Extra = unknown> = (
   app: FastifyInstance,
-  dependencies: ApiDependencies & Parts,
+  dependencies: ApiDependencies & Extra,
   path: ScopedPath,
 ) => void
 

@@ -1,5 +1,5 @@
+import { isPartial } from '@godwit/contract/schemas/describe-outcome'
 import type * as wire from '@godwit/contract/schemas/types'
-import { isPartial } from '@godwit/lib/describe-outcome'
 import type { ServiceState, StorageUse } from '../../../migrations/service-state.ts'
 import type { Summary } from '../../../migrations/summaries.ts'
 import { lockWithMigrationJson } from '../../rendering/migration-json.ts'

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
+import { auditActions } from '@godwit/contract/schemas/audit-actions'
 import { dateTime, EXTENSION, enumOf, string } from '@godwit/contract/schemas/schema'
 import type * as wire from '@godwit/contract/schemas/types'
-import { auditActions } from '@godwit/lib/audit-actions'
 import { parseTime } from '@godwit/lib/parse-time'
 import { InvalidRequest } from '@godwit/lib/request-errors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'

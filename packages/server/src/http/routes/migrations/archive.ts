@@ -8,7 +8,7 @@ import { aboutMigration, type Migration } from '../../../migrations/migration.ts
 import { migrationOwner } from '../../../migrations/migration-store.ts'
 import { FRESH_IF_AVAILABLE } from '../../../repositories/refresh-permissions.ts'
 import * as openapi from '../../description/operation.ts'
-import { accessRevoked, archiveDamaged } from '../../middleware/http-errors.ts'
+import { archiveDamaged, HttpError } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { actorOf } from '../../middleware/request.ts'
 import { type ArchiveLink, archiveLinkJson, archiveNameOf } from '../../rendering/migration-json.ts'
@@ -19,6 +19,12 @@ import { type ById, migrationInPath, summaryInPath } from './migration-paths.ts'
 
 /** How many repositories the error message names if the owner may no longer read them. */
 const MAX_NAMED = 3
+
+const accessRevoked = (names: readonly string[]) =>
+  new HttpError(
+    403,
+    `You may no longer read these repositories in the archive: ${names.join(', ')}. Start a migration without them.`,
+  )
 
 /**
  * Returns a link to the archive that expires no later than the archive: to the blob store if it holds the archive as one

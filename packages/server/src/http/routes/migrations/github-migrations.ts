@@ -5,6 +5,7 @@ import * as migrationStore from '../../../migrations/migration-store.ts'
 import * as openapi from '../../description/operation.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
 import { actorOf, type WithQuery } from '../../middleware/request.ts'
+import type { MigrationDependencies } from '../../rendering/migration-responses.ts'
 import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
 import { addArchive } from './archive.ts'
 import {
@@ -16,7 +17,11 @@ import {
 import { addStart } from './start-migration.ts'
 
 /** The operations that GitHub has too. */
-export const addGithubMigrationRoutes: AddScopedRoutes = (app, dependencies, scopedPath) => {
+export const addGithubMigrationRoutes: AddScopedRoutes<MigrationDependencies> = (
+  app,
+  dependencies,
+  scopedPath,
+) => {
   addList(app, dependencies, scopedPath)
   addStatus(app, dependencies, scopedPath)
   addRepositories(app, dependencies, scopedPath)
@@ -56,7 +61,11 @@ const routes = openapi.routes('Migrations')({
   },
 })
 
-const addList: AddScopedRoutes = (app, dependencies, { path, previewOptions, hasBriefList }) => {
+const addList: AddScopedRoutes<MigrationDependencies> = (
+  app,
+  dependencies,
+  { path, previewOptions, hasBriefList },
+) => {
   const { db, rendering, migrationResponses } = dependencies
   const listOptions = previewOptions(routes['migrations/list-for-authenticated-user'])
   app.get<WithQuery>(path, listOptions, async (request, reply) => {
@@ -73,7 +82,11 @@ const addList: AddScopedRoutes = (app, dependencies, { path, previewOptions, has
   })
 }
 
-const addStatus: AddScopedRoutes = (app, dependencies, { path, previewOptions }) => {
+const addStatus: AddScopedRoutes<MigrationDependencies> = (
+  app,
+  dependencies,
+  { path, previewOptions },
+) => {
   const url = `${path}/:migration_id`
   const statusOptions = previewOptions(routes['migrations/get-status-for-authenticated-user'])
   app.get<ById>(url, statusOptions, async (request, reply) => {
@@ -84,7 +97,7 @@ const addStatus: AddScopedRoutes = (app, dependencies, { path, previewOptions })
   })
 }
 
-const addRepositories: AddScopedRoutes = (app, dependencies, scopedPath) => {
+const addRepositories: AddScopedRoutes<MigrationDependencies> = (app, dependencies, scopedPath) => {
   const { db, rendering, migrationResponses } = dependencies
   const { path, previewOptions } = scopedPath
   const options: Record<string, openapi.RouteOptions> = {

@@ -22,6 +22,7 @@ import {
 import { actorOf, requireViewer } from '../../middleware/request.ts'
 import { EVENT_STREAM, openEventStream } from '../../middleware/response-stream.ts'
 import { migrationJson, startRequestOf } from '../../rendering/migration-json.ts'
+import type { MigrationDependencies } from '../../rendering/migration-responses.ts'
 import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
 import { type ById, migrationInPath } from './migration-paths.ts'
 import * as render from './progress-json.ts'
@@ -115,11 +116,9 @@ const prefers = (request: FastifyRequest, type: string): boolean =>
   prefersOver(request.headers.accept, [type])
 
 /** Operations that GitHub does not have, so no preview is required. */
-export const addMigrationActionRoutes: AddScopedRoutes<{ streams: ProgressStreams }> = (
-  app,
-  dependencies,
-  { path, options },
-) => {
+export const addMigrationActionRoutes: AddScopedRoutes<
+  MigrationDependencies & { streams: ProgressStreams }
+> = (app, dependencies, { path, options }) => {
   const { db, now, rendering, startLimit, largeResponseLimit, maxArchiveBytes } = dependencies
   const one = `${path}/:migration_id`
 

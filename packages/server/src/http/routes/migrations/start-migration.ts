@@ -6,6 +6,7 @@ import { startMigration } from '../../../migrations/start-migration.ts'
 import * as openapi from '../../description/operation.ts'
 import { actorOf } from '../../middleware/request.ts'
 import { migrationsAddress, startRequestOf } from '../../rendering/migration-json.ts'
+import type { MigrationDependencies } from '../../rendering/migration-responses.ts'
 import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
 import type { ApiDependencies } from '../../server-dependencies.ts'
 
@@ -26,7 +27,11 @@ const routes = openapi.routes('Migrations')({
   },
 })
 
-export const addStart: AddScopedRoutes = (app, dependencies, { path, options }) => {
+export const addStart: AddScopedRoutes<MigrationDependencies> = (
+  app,
+  dependencies,
+  { path, options },
+) => {
   app.post<{ Body: StartRequest }>(
     path,
     options(routes['migrations/start-for-authenticated-user']),
@@ -46,7 +51,7 @@ export const addStart: AddScopedRoutes = (app, dependencies, { path, options }) 
 
 /** Sends a new migration with its location, then starts its export. With `isBrief`, its list of repositories is empty. */
 export function sendStarted(
-  dependencies: ApiDependencies,
+  dependencies: Pick<ApiDependencies, 'rendering' | 'queue'> & MigrationDependencies,
   reply: FastifyReply,
   started: Migration,
   { isBrief = false } = {},

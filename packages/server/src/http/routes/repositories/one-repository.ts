@@ -6,12 +6,12 @@ import { NotFound } from '@godwit/lib/request-errors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { nameKey } from '../../../accounts/account.ts'
 import type { Db } from '../../../db/database.ts'
-import { findFailedCheck } from '../../../repositories/check-store.ts'
 import {
   collaboratorsOf,
-  isAtLeast,
+  includesPermission,
   type ListedCollaborator,
 } from '../../../repositories/permission-store.ts'
+import { findFailedCheck } from '../../../repositories/repository-check-store.ts'
 import {
   fullNameOf,
   permissionsOf,
@@ -25,7 +25,7 @@ import {
 } from '../../../repositories/visible-repository.ts'
 import { insertTokens, tokenPlaceholder } from '../../credentials/clone-tokens.ts'
 import * as openapi from '../../description/operation.ts'
-import { pushAccessMissing } from '../../middleware/http-errors.ts'
+import { HttpError } from '../../middleware/http-errors.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage, sendPageOf, setLinkHeader } from '../../middleware/pagination.ts'
 import { callerKey, requireFound, requireId, type WithQuery } from '../../middleware/request.ts'
@@ -41,6 +41,9 @@ const path = '/repos/:owner/:repo'
 const READ_ACCESS =
   'Public repositories need no token. The response is 404 if the caller may not read the repository.'
 const NEEDS_SOURCE = 'Also 404 if the server has no access to the git repositories.'
+
+const pushAccessMissing = () =>
+  new HttpError(403, 'Must have push access to view repository collaborators.')
 
 const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
   'repos/get': {
@@ -280,7 +283,7 @@ const PERMISSIONS = new Map<unknown, Permission>([
 function collaboratorFilter({ affiliation, permission }: Record<string, unknown>) {
   const minimum = PERMISSIONS.get(permission) ?? 'read'
   return (each: ListedCollaborator): boolean =>
-    isAtLeast(each.permission, minimum) &&
+    includesPermission(each.permission, minimum) &&
     (affiliation !== 'outside' || !each.isInside) &&
     (affiliation !== 'direct' || each.isDirect)
 }

@@ -14,11 +14,14 @@ import {
 import { metadataForViewer } from '../../../repositories/visible-repository.ts'
 import { insertTokens, tokenPlaceholder } from '../../credentials/clone-tokens.ts'
 import * as openapi from '../../description/operation.ts'
-import { typeNotCombinable } from '../../middleware/http-errors.ts'
+import { HttpError } from '../../middleware/http-errors.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
 import { requireViewer, type WithQuery } from '../../middleware/request.ts'
 import { extendedRepositoryJson } from '../../rendering/repository-json.ts'
 import type { ServerDependencies } from '../../server-dependencies.ts'
+
+const typeNotCombinable = () =>
+  new HttpError(422, 'If you specify visibility or affiliation, you cannot specify type.')
 
 const visibilities = ['all', 'public', 'private'] as const
 const repositoryTypes = ['all', 'owner', 'public', 'private', 'member'] as const

@@ -44,7 +44,7 @@ interface ForgeDependencies {
  * Opens the Gitea or Forgejo of `--forge`, with the token of an administrator. It sends no request yet, so that Godwit starts while
  * the forge is unavailable.
  */
-export async function openForge(
+export async function openConfiguredForge(
   settings: ForgeSettings,
   { db, now, log }: ForgeDependencies,
 ): Promise<Forge | undefined> {

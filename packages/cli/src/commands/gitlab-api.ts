@@ -1,13 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { UserError } from '@godwit/lib/user-error'
 import {
   asTemporaryError,
   busyErrorOf,
   RequestRejected,
   retryPause,
   ServerError,
-} from './errors.ts'
-import { type RequestOptions, requestSender, type Send, type Server } from './send-request.ts'
+} from '@godwit/contract/client/errors'
+import {
+  type RequestOptions,
+  requestSender,
+  type Send,
+  type Server,
+} from '@godwit/contract/client/send-request'
+import { UserError } from '@godwit/lib/user-error'
 
 export interface GitLabProject {
   id: number

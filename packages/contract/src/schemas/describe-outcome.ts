@@ -1,4 +1,4 @@
-import { formatNumber } from './quantities.ts'
+import { formatNumber } from '@godwit/lib/quantities'
 
 /** The first that matches the reason describes it. */
 const SUMMARIES: [pattern: RegExp, summary: string][] = [

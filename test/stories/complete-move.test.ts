@@ -9,6 +9,7 @@ import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../support/forge/render.ts
 import { writeRestoreProgram } from '../support/forge/restore-dump.ts'
 import { GITEA, giteaServer, restoreAll } from '../support/gitea-server.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
+import { needsCurl } from '../wire/curl-client.ts'
 
 /** A server that repositories are moved from, or to. */
 interface Host {
@@ -167,9 +168,13 @@ async function addOwners({ url, token }: Host, scene: DeepScene): Promise<void> 
 }
 
 // One round for two versions: each takes half a minute.
-test('everything of an old forge arrives on a new one, and a comparison proves it', async (t) => {
-  await moveEverything(t, await fakeHost(t, GITEA_1_15), await fakeHost(t, GITEA_1_22))
-})
+test(
+  'everything of an old forge arrives on a new one, and a comparison proves it',
+  needsCurl(),
+  async (t) => {
+    await moveEverything(t, await fakeHost(t, GITEA_1_15), await fakeHost(t, GITEA_1_22))
+  },
+)
 
 test('everything arrives from one real server on another', GITEA.needed, async (t) => {
   await moveEverything(t, await realHost(t), await realHost(t))

@@ -42,6 +42,15 @@ async function setUpScript(t: TestContext, name = 'my dumps', dumps = DUMPS) {
   }
 }
 
+/** Writes a curl that logs its arguments, because this machine may have none. Returns its directory. */
+async function addFakeCurl(folder: string): Promise<string> {
+  const bin = join(folder, 'bin')
+  await mkdir(bin)
+  await writeFile(join(bin, 'curl'), '#!/bin/sh\ncat > /dev/null\necho "curl $*" >> "$LOG"\n')
+  await chmod(join(bin, 'curl'), 0o755)
+  return bin
+}
+
 test('the script continues after a failure and lists what was restored', async (t) => {
   const { run, loggedCalls, dumpFolder } = await setUpScript(t)
   const { status, stdout, stderr } = run([], { PUBLIC: 'yes' })
@@ -68,10 +77,7 @@ test('the command of the first day also restores private repositories', async (t
   const guide = await readFile(new URL('../../../../../docs/FIRST-DAY.md', import.meta.url), 'utf8')
   const [line = ''] = /^\$ GITEA=.* sh dumps\/restore\.sh$/m.exec(guide) ?? []
   const { run, folder, loggedCalls } = await setUpScript(t)
-  const bin = join(folder, 'bin')
-  await mkdir(bin)
-  await writeFile(join(bin, 'curl'), '#!/bin/sh\ncat > /dev/null\necho "curl $*" >> "$LOG"\n')
-  await chmod(join(bin, 'curl'), 0o755)
+  const bin = await addFakeCurl(folder)
   await writeFile(join(folder, 'token'), 'secret')
   const values = { GITEA_URL: 'http://127.0.0.1:9', GITEA_TOKEN_FILE: join(folder, 'token') }
   const given = Object.entries(values).filter(([name]) => line.includes(`${name}=`))
@@ -141,7 +147,8 @@ test('--finish runs godwit for what was restored, with the token in its file', a
   await writeFile(godwit, '#!/bin/sh\necho "godwit $*" >> "$LOG"\nexit "$CODE"\n')
   await chmod(godwit, 0o755)
   await writeFile(token, 'secret')
-  const env = { GITEA_URL: 'http://127.0.0.1:9/', GITEA_TOKEN_FILE: token, CODE: '0' }
+  const PATH = `${await addFakeCurl(folder)}:${process.env.PATH}`
+  const env = { PATH, GITEA_URL: 'http://127.0.0.1:9/', GITEA_TOKEN_FILE: token, CODE: '0' }
   assert.match(run(['--finish'], { ...env, GODWIT: '/nowhere' }).stderr, /cannot run \/nowhere/)
   assert.deepEqual(await loggedCalls(), [''])
   const done = run(['--finish', 'alice/site'], { ...env, GODWIT: godwit, OWNER: 'team' })

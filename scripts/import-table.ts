@@ -64,7 +64,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     http: {
       imports: [
         ...['http/openapi', 'http/pages', 'http/routes/*', 'http/scopes'],
-        ...['http/server-dependencies.ts', 'http/rendering', 'http/middleware'],
+        ...['http/server-dependencies.ts', 'http/middleware'],
       ],
       entries: ['server.ts'],
     },
@@ -101,10 +101,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
       ],
     },
     'http/rendering': {
-      imports: [
-        ...['http/credentials', 'http/middleware', 'migrations', 'repositories', 'accounts'],
-        'db',
-      ],
+      imports: [...['http/credentials', 'migrations', 'repositories', 'accounts'], 'db'],
     },
     'http/credentials': { imports: ['accounts'] },
     'http/description': { imports: [] },

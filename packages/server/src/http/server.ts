@@ -23,7 +23,6 @@ import { watchMethods } from './middleware/unsupported-methods.ts'
 import { describeApi } from './openapi/describe-api.ts'
 import { type DashboardDependencies, dashboard } from './pages/dashboard.ts'
 import { addHtmlPageRoutes, collectFirstSegments } from './pages/html-pages.ts'
-import { type MigrationDependencies, migrationResponses } from './rendering/migration-responses.ts'
 import { addAdminRoutes } from './routes/admin/admin.ts'
 import { addAuditRoutes } from './routes/audit/audit.ts'
 import { addCloneRoutes } from './routes/clones/clones.ts'
@@ -32,6 +31,10 @@ import { addArchiveDownloadRoute } from './routes/migrations/archive-download.ts
 import { addGithubMigrationRoutes } from './routes/migrations/github-migrations.ts'
 import { addMigrationActionRoutes } from './routes/migrations/migration-actions.ts'
 import * as migrationPaths from './routes/migrations/migration-paths.ts'
+import {
+  type MigrationDependencies,
+  migrationResponses,
+} from './routes/migrations/migration-responses.ts'
 import {
   addMigrationSummaryRoutes,
   addOwnLocksRoute,

@@ -5,7 +5,6 @@ import * as migrationStore from '../../../migrations/migration-store.ts'
 import * as openapi from '../../description/operation.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
 import { actorOf, type WithQuery } from '../../middleware/request.ts'
-import type { MigrationDependencies } from '../../rendering/migration-responses.ts'
 import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
 import { addArchive } from './archive.ts'
 import {
@@ -14,6 +13,7 @@ import {
   migrationInPath,
   migrationWithListInPath,
 } from './migration-paths.ts'
+import type { MigrationDependencies } from './migration-responses.ts'
 import { addStart } from './start-migration.ts'
 
 /** The operations that GitHub has too. */

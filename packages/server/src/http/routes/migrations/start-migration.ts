@@ -6,9 +6,9 @@ import { startMigration } from '../../../migrations/start-migration.ts'
 import * as openapi from '../../description/operation.ts'
 import { actorOf } from '../../middleware/request.ts'
 import { migrationsAddress, startRequestOf } from '../../rendering/migration-json.ts'
-import type { MigrationDependencies } from '../../rendering/migration-responses.ts'
 import { type AddScopedRoutes, scopeOf } from '../../scopes/scoped-path.ts'
 import type { ApiDependencies } from '../../server-dependencies.ts'
+import type { MigrationDependencies } from './migration-responses.ts'
 
 /** Describes the response of `sendStarted`. */
 export const STARTED = openapi.jsonResponse('Created.', {

@@ -1,23 +1,23 @@
 import { memoize } from '@godwit/lib/memoize'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Account } from '../../accounts/account.ts'
-import type { Db } from '../../db/database.ts'
-import type { Migration } from '../../migrations/migration.ts'
-import { type Page, referencesOfPage } from '../../migrations/repository-list-store.ts'
-import type { CloneTokens } from '../credentials/clone-tokens.ts'
-import type { ConcurrencyLimit } from '../middleware/concurrency-limit.ts'
+import type { Account } from '../../../accounts/account.ts'
+import type { Db } from '../../../db/database.ts'
+import type { Migration } from '../../../migrations/migration.ts'
+import { type Page, referencesOfPage } from '../../../migrations/repository-list-store.ts'
+import type { CloneTokens } from '../../credentials/clone-tokens.ts'
+import type { ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
 import {
   type Body,
   isLargeResponse,
   sendBody,
   sendIfNotModified,
   splitAtRepositories,
-} from '../middleware/json-response.ts'
-import type { Paging } from '../middleware/pagination.ts'
-import { requireViewer } from '../middleware/request.ts'
-import { migrationJson } from './migration-json.ts'
-import { type RenderOptions, repositoryRenderer } from './rendered-repositories.ts'
-import type { Rendering } from './rendering.ts'
+} from '../../middleware/json-response.ts'
+import type { Paging } from '../../middleware/pagination.ts'
+import { requireViewer } from '../../middleware/request.ts'
+import { migrationJson } from '../../rendering/migration-json.ts'
+import { type RenderOptions, repositoryRenderer } from '../../rendering/rendered-repositories.ts'
+import type { Rendering } from '../../rendering/rendering.ts'
 
 /** How many repositories are rendered between two calls of `nextTurn`. */
 const BATCH_SIZE = 50
